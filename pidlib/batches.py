@@ -1,0 +1,141 @@
+"""Text as batches of tokens: sorted by length, padded no further than needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from pidlib.labels import check_labels
+
+MAX_LENGTH = 256
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows as one padded batch.
+
+    Attributes
+    ----------
+    indices : (B,) int array
+        Places of the rows in the sequence given.
+    inputs : mapping of str to (B, l) tensor
+        What the model's forward takes, `attention_mask` included.
+    labels : (B,) int64 tensor or None
+        None when the rows carry no label.
+    truncated : int
+        Number of rows of this batch cut at the maximum length.
+    """
+
+    indices: np.ndarray
+    inputs: Mapping[str, torch.Tensor]
+    labels: torch.Tensor | None
+    truncated: int
+
+
+def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | None]:
+    """First and second texts of the rows (second None for single sentences).
+
+    Raises
+    ------
+    ValueError
+        When there is no row, or a row has neither `premise` and `hypothesis` nor `text`.
+
+    Examples
+    --------
+    >>> texts([{"premise": "A dog runs.", "hypothesis": "An animal moves."}])
+    (['A dog runs.'], ['An animal moves.'])
+
+    Source: ours.
+    """
+    if len(rows) == 0:
+        raise ValueError("there are no rows: give at least one example")
+    first, second = [], []
+    for place in range(len(rows)):
+        row = rows[place]
+        if "premise" in row and "hypothesis" in row:
+            first.append(row["premise"])
+            second.append(row["hypothesis"])
+        elif "text" in row:
+            first.append(row["text"])
+        else:
+            raise ValueError(
+                f"row {place} has the keys {sorted(row)}; it needs 'premise' and 'hypothesis', "
+                "or 'text' for a single sentence"
+            )
+    if second and len(second) != len(first):
+        raise ValueError("some rows are pairs and some single sentences; give one kind")
+    return first, second or None
+
+
+def batches(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    batch_size: int = 32,
+    max_length: int = MAX_LENGTH,
+    device: torch.device | str | None = None,
+    num_labels: int | None = None,
+) -> Iterator[Batch]:
+    """Yield the rows as batches, longest first.
+
+    Rows of like length share a batch, so little is spent on padding; the longest
+    come first, so that a lack of memory shows at once.
+
+    Parameters
+    ----------
+    tokenizer : transformers.PreTrainedTokenizerBase
+        The model's own tokenizer; its padding side is kept.
+    rows : sequence of mappings
+        Keys `premise` and `hypothesis` (or `text`), and `label` if known.
+    batch_size : int
+        Rows per batch, at least 1.
+    max_length : int
+        Tokens per row, special tokens included; longer rows are cut and counted.
+    device : torch.device, optional
+        Where the tensors go.
+    num_labels : int, optional
+        When given, labels are checked to lie in 0 .. num_labels - 1.
+
+    Yields
+    ------
+    Batch
+
+    Raises
+    ------
+    ValueError
+        No rows, keys missing, `batch_size` below 1, or a label out of range.
+
+    Source: ours (DESIGN: text over 256 tokens is truncated and counted).
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    first, second = texts(rows)
+    labels = None
+    if "label" in rows[0]:
+        labels = [rows[k]["label"] for k in range(len(rows))]
+        if num_labels is not None:
+            labels = check_labels(labels, num_labels)
+    encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
+    lengths = np.array([len(ids) for ids in encoded])
+    order = np.argsort(-lengths, kind="stable")
+    for start in range(0, len(order), batch_size):
+        part = order[start : start + batch_size]
+        inputs = tokenizer(
+            [first[k] for k in part],
+            [second[k] for k in part] if second else None,
+            truncation=True,
+            max_length=max_length,
+            padding=True,
+            return_tensors="pt",
+        )
+        if device is not None:
+            inputs = inputs.to(device)
+        yield Batch(
+            indices=part,
+            inputs=dict(inputs),
+            labels=None if labels is None else torch.tensor([labels[k] for k in part]),
+            truncated=int((lengths[part] > max_length).sum()),
+        )

@@ -1,0 +1,260 @@
+"""Result files: what was run, on what, and every count, in one JSON each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pidlib.files import write_json
+
+SCHEMA = 1
+ASSETS = Path(__file__).parent / "assets"
+REQUIRED = ("schema", "name", "command", "configuration", "configuration_sha256", "data", "model",
+            "seed", "counts", "seconds", "versions", "machine", "date")  # fmt: skip
+
+
+def configuration_hash(configuration: dict) -> str:
+    """Sha256 of a configuration, whatever the order of its keys.
+
+    Examples
+    --------
+    >>> configuration_hash({"a": 1, "b": 2}) == configuration_hash({"b": 2, "a": 1})
+    True
+
+    Source: ours.
+    """
+    text = json.dumps(configuration, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides a result: Python, pidlib and the libraries beneath.
+
+    Source: ours.
+    """
+    names = ("torch", "transformers", "peft", "textattack", "numpy", "safetensors", "tokenizers")
+    found = {"python": platform.python_version()}
+    for name in ("pidlib", *names):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and accelerator; no name of a host.
+
+    Source: ours.
+    """
+    import torch
+
+    found = {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()}
+    found["threads"] = torch.get_num_threads()
+    found["processor_features"] = torch.backends.cpu.get_cpu_capability()
+    found["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return found
+
+
+def commit() -> str | None:
+    """Commit of the checkout that pidlib was imported from, or None outside one.
+
+    Source: ours.
+    """
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ASSETS.parent), "rev-parse", "--short=12", "HEAD"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def write_result(
+    path: Path,
+    *,
+    command: str,
+    configuration: dict,
+    data: dict,
+    model: dict,
+    seed: int,
+    counts: Any,
+    seconds: float,
+    **more: Any,
+) -> dict:
+    """Write one result file with its provenance.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in `.json`; its stem is the result's name.
+    command : str
+        What to type to make it again.
+    configuration : dict
+        All that decides the outcome besides data and model.
+    data, model : dict
+        Name and sha256 of each; `data` also holds `n`.
+    seed : int
+    counts : dict or list
+        Whole numbers, never only percentages.
+    seconds : float
+    more
+        Further fields, for example `examples` (outcome of each) or `forwards`.
+
+    Returns
+    -------
+    dict
+        What was written.
+
+    Raises
+    ------
+    ValueError
+        A path that does not end in .json, or `data` or `model` without a sha256.
+
+    Source: ours (DESIGN §5).
+    """
+    path = Path(path)
+    if path.suffix != ".json":
+        raise ValueError(f"a result file ends in .json, not {path.name!r}")
+    for name, part in (("data", data), ("model", model)):
+        if "sha256" not in part:
+            raise ValueError(f"{name} has the fields {sorted(part)}; sha256 is missing")
+    result = {
+        "schema": SCHEMA,
+        "name": path.stem,
+        "command": command,
+        "configuration": configuration,
+        "configuration_sha256": configuration_hash(configuration),
+        "data": data,
+        "model": model,
+        "seed": seed,
+        "counts": counts,
+        **more,
+        "seconds": round(seconds, 1),
+        "versions": versions(),
+        "machine": machine(),
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+    write_json(path, result)
+    return result
+
+
+def read_result(path: Path) -> dict:
+    """Read a result file and check that it is whole.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file; the message says which command writes result files.
+    ValueError
+        Not JSON, another schema, a field missing, or a configuration whose hash differs.
+
+    Source: ours.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no result file {path.name}; `python -m pidlib reproduce` writes it"
+        )
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path.name} is not a whole JSON file ({error})") from None
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        raise ValueError(f"{path.name} is not a result file of schema {SCHEMA}")
+    missing = [key for key in REQUIRED if key not in result]
+    if missing:
+        raise ValueError(f"{path.name} lacks {missing}")
+    if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
+        raise ValueError(f"{path.name}: the configuration was changed after it was written")
+    return result
+
+
+def is_stale(
+    result: dict,
+    *,
+    configuration: dict | None = None,
+    data_sha256: str | None = None,
+    model_sha256: str | None = None,
+) -> list[str]:
+    """Name what differs between a result and what a page expects (empty: it is fresh).
+
+    Code that has moved does not make a result stale; another configuration, data or
+    model does.
+
+    Source: ours (DESIGN §5).
+    """
+    reasons = []
+    if configuration is not None:
+        seen = result["configuration"]
+        keys = sorted(set(seen) | set(configuration))
+        reasons += [
+            f"configuration.{key}: recorded {seen.get(key)!r}, expected {configuration.get(key)!r}"
+            for key in keys
+            if seen.get(key) != configuration.get(key)
+        ]
+    if data_sha256 is not None and result["data"]["sha256"] != data_sha256:
+        reasons.append("the data changed")
+    if model_sha256 is not None and result["model"]["sha256"] != model_sha256:
+        reasons.append("the model changed")
+    return reasons
+
+
+def provenance(result: dict) -> str:
+    """One line for beneath a figure: command, data, n, seed, versions, date.
+
+    Source: ours.
+    """
+    data = result["data"]
+    return (
+        f"{result['command']} · {data.get('name')} (n = {data.get('n')}) · seed {result['seed']} · "
+        f"torch {result['versions'].get('torch')}, transformers "
+        f"{result['versions'].get('transformers')} · {result['date']}"
+    )
+
+
+def paper_table(name: str) -> list[dict]:
+    """Records of one of the paper's tables, one number each.
+
+    Parameters
+    ----------
+    name : str
+        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or
+        `mnli`: Tables 1 to 9 in the order of the LaTeX.
+
+    Raises
+    ------
+    ValueError
+        Unknown name.
+
+    Examples
+    --------
+    >>> rows = paper_table("snli")
+    >>> len(rows), rows[0]["model"]
+    (120, 'DistilBERT')
+
+    Source: Tables 1 to 9.
+    """
+    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
+    names = [key for key in tables if not key.startswith("_")]
+    if name not in names:
+        raise ValueError(f"unknown table {name!r}; known: {names}")
+    return tables[name]["rows"]
+
+
+def command_line() -> str:
+    """Return the command that runs now, as a reader would type it.
+
+    Source: ours.
+    """
+    return " ".join(["python -m pidlib", *sys.argv[1:]])
