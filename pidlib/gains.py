@@ -1,0 +1,372 @@
+"""Feedback gains of the orthogonal case, and the errors they leave.
+
+Under Proposition 2 the whole control is one number per layer, alpha_t: what a
+controlled layer leaves of a direction that the loss penalises with weight q.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+METHODS = ("closed", "recursion")
+
+
+def _check_depth(T: int) -> int:
+    if isinstance(T, bool) or not isinstance(T, (int, np.integer)):
+        raise TypeError(f"the number of layers T is {T!r}; give a whole number")
+    if T < 1:
+        raise ValueError(f"the number of layers T is {T}; it must be at least 1")
+    return int(T)
+
+
+def _check_cost(c: float) -> float:
+    value = float(c)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"the control cost c is {c}; it must be finite and not negative")
+    return value
+
+
+def _check_weights(q: ArrayLike) -> np.ndarray:
+    values = np.asarray(q, dtype=np.float64)
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise ValueError(f"the weight q is {q}; every entry must be finite and not negative")
+    return values
+
+
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; choose one of {METHODS}")
+
+
+def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
+    """Decay rate mu of the penalised directions, per layer.
+
+    It solves 2 sinh(mu / 2) = sqrt(q / c), or equally 2 cosh(mu) = 2 + q / c. Far from
+    the last layer each layer multiplies an error by exp(-mu); 1 / mu is the number of
+    layers that the control looks ahead.
+
+    Parameters
+    ----------
+    c : float
+        Control cost, at least 0. No unit: only q / c matters.
+    q : float or array
+        State weight, at least 0: an eigenvalue of Q.
+
+    Returns
+    -------
+    array of the shape of `q`
+        Infinite where c = 0 < q, and 0 where q = 0.
+
+    Raises
+    ------
+    ValueError
+        Negative or not finite `c` or `q`.
+
+    Examples
+    --------
+    >>> round(float(np.exp(-rate(c=1.0))), 4)
+    0.382
+
+    Source: MATH 4.3. Departure: the paper gives only the recursion.
+    """
+    weights, cost = _check_weights(q), _check_cost(c)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        ratio = np.where(weights == 0, 0.0, np.sqrt(weights) / np.sqrt(cost))
+    return 2.0 * np.arcsinh(ratio / 2.0)
+
+
+def _column(T: int, start: int, stop: int, ndim: int) -> np.ndarray:
+    return np.arange(start, stop, dtype=np.float64).reshape((-1,) + (1,) * ndim)
+
+
+def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+    """Eigenvalues of the value function, lambda_0 to lambda_T.
+
+    lambda_t = c (q + lambda_{t+1}) / (q + lambda_{t+1} + c), lambda_T = 0.
+
+    Parameters
+    ----------
+    T : int
+        Number of controlled states, at least 1.
+    c : float
+        Control cost, at least 0.
+    q : float or array of shape S
+        State weight: an eigenvalue of Q, at least 0.
+    method : {"closed", "recursion"}
+        Hyperbolic functions, or the backward recursion of the paper.
+
+    Returns
+    -------
+    (T + 1, *S) array
+        Entry t is lambda_t, between 0 and c.
+
+    Raises
+    ------
+    ValueError
+        T below 1, negative or not finite `c` or `q`, unknown method.
+
+    Examples
+    --------
+    >>> lambdas(3, c=1.0).round(4)          # Fibonacci: 8/13, 3/5, 1/2, 0
+    array([0.6154, 0.6   , 0.5   , 0.    ])
+
+    Source: Proposition 2 (recursion), MATH 4.3 (closed form).
+    """
+    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
+    _check_method(method)
+    if method == "recursion":
+        values = np.zeros((T + 1, *weights.shape))
+        for t in range(T - 1, -1, -1):
+            pull = weights + values[t + 1]
+            values[t] = pull * _one_alpha(cost, pull)  # c m / (c + m), without cancellation
+        return values
+    mu, left = rate(cost, weights), _column(T, 0, T + 1, weights.ndim)[::-1]
+    with np.errstate(invalid="ignore"):
+        grown = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
+    # 2 sinh(mu / 2) exp(-mu / 2) = 1 - exp(-mu)
+    return cost * -np.expm1(-mu) * grown / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
+
+
+def _one_alpha(cost: float, pull: np.ndarray) -> np.ndarray:
+    """Cost / (cost + pull), with the limit 1 where both are 0."""
+    total = cost + pull
+    return np.where(pull == 0, 1.0, cost / np.where(total == 0, 1.0, total))
+
+
+def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+    """Factors alpha_0 to alpha_{T-1} left by the control of each layer.
+
+    alpha_t = c / (c + q + lambda_{t+1}); the controlled state keeps alpha_t of a
+    direction of weight q, so the control removes 1 - alpha_t.
+
+    Parameters
+    ----------
+    T : int
+        Number of controlled states (the number of blocks of a model), at least 1.
+    c : float
+        Control cost, at least 0. At c = 0 a penalised direction is removed whole.
+    q : float or array of shape S
+        State weight: an eigenvalue of Q, at least 0.
+    method : {"closed", "recursion"}
+        Hyperbolic functions, or the backward recursion of the paper.
+
+    Returns
+    -------
+    (T, *S) array
+        Entry t is alpha_t, between 0 and 1, and it grows with t.
+
+    Raises
+    ------
+    ValueError
+        T below 1, negative or not finite `c` or `q`, unknown method.
+
+    Examples
+    --------
+    >>> alphas(3, c=1.0).round(4)           # Fibonacci: 5/13, 2/5, 1/2
+    array([0.3846, 0.4   , 0.5   ])
+
+    Source: Proposition 2 and Theorem 1 (recursion), MATH 4.3 (closed form).
+    """
+    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
+    _check_method(method)
+    if method == "recursion":
+        return _one_alpha(cost, weights + lambdas(T, cost, weights, "recursion")[1:])
+    mu, left = rate(cost, weights), _column(T, 1, T + 1, weights.ndim)[::-1]
+    top, bottom = np.exp(-(2.0 * left - 1.0) * mu), np.exp(-(2.0 * left + 1.0) * mu)
+    return np.exp(-mu) * (1.0 + top) / (1.0 + bottom)
+
+
+def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+    """Share of a penalised direction left at each layer, a_0 = 1 to a_T.
+
+    a_t is the product of alpha_s over s < t.
+
+    Parameters
+    ----------
+    T, c, q, method
+        As for `alphas`.
+
+    Returns
+    -------
+    (T + 1, *S) array
+        Entry t is a_t, falling from 1.
+
+    Raises
+    ------
+    ValueError
+        As for `alphas`.
+
+    Examples
+    --------
+    >>> attenuation(2, c=1.0).round(4)      # Fibonacci: 1, 2/5, 1/5
+    array([1. , 0.4, 0.2])
+
+    Source: Theorem 1 (product), MATH 4.3 (closed form).
+    """
+    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
+    _check_method(method)
+    if method == "recursion":
+        factors = alphas(T, cost, weights, "recursion")
+        return np.concatenate([np.ones((1, *weights.shape)), np.cumprod(factors, axis=0)])
+    mu, t = rate(cost, weights), _column(T, 0, T + 1, weights.ndim)
+    with np.errstate(invalid="ignore"):
+        decay = np.where(t == 0, 1.0, np.exp(-t * mu))
+    return decay * (1.0 + np.exp(-(2.0 * (T - t) + 1.0) * mu)) / (1.0 + np.exp(-(2 * T + 1) * mu))
+
+
+def predicted_error(
+    on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 1.0, method: str = "closed"
+) -> np.ndarray:
+    """Squared error of the controlled states by Theorem 1, for t = 0 to T.
+
+    a_t^2 * off + on, for orthogonal layers that carry the subspace along, and a clean
+    input inside it.
+
+    Parameters
+    ----------
+    on, off : float or array of shape S
+        Squared norms of the parts of the perturbation in and off the subspace.
+    T, c, q, method
+        As for `alphas`; `q` is one number here.
+
+    Returns
+    -------
+    (T + 1, *S) array
+        Entry t is the squared distance of the controlled perturbed state from the
+        clean one.
+
+    Raises
+    ------
+    ValueError
+        Negative squared norms, or as for `alphas`.
+
+    Examples
+    --------
+    >>> predicted_error(on=0.25, off=1.0, T=2, c=1.0).round(4)
+    array([1.25, 0.41, 0.29])
+
+    Source: Theorem 1. Departure: also t = 0, where it is plain.
+    """
+    inside, outside = np.broadcast_arrays(np.asarray(on, float), np.asarray(off, float))
+    if np.any(inside < 0) or np.any(outside < 0):
+        raise ValueError("`on` and `off` are squared norms; they cannot be negative")
+    left = attenuation(T, c, float(q), method).reshape((-1,) + (1,) * inside.ndim)
+    return left**2 * outside + inside
+
+
+def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float) -> np.ndarray:
+    """Squared error for any weights and any clean input, for t = 0 to T.
+
+    The sum over directions k of (a_t(q_k) z_k - (1 - a_t(q_k)) x_k)^2. The control
+    fades the perturbation, and also what the clean input has off the subspace: the
+    second term is that bias. With x_k = 0 wherever q_k > 0, and q in {0, 1}, this is
+    Theorem 1.
+
+    Parameters
+    ----------
+    z, x : (..., d) array
+        Perturbation and clean input, as coordinates in an eigenbasis of Q_0.
+    q : (d,) array
+        Eigenvalues of Q_0 in the same order, at least 0.
+    T, c
+        As for `alphas`.
+
+    Returns
+    -------
+    (T + 1, ...) array
+        Squared distance of the controlled perturbed state from the clean one.
+
+    Raises
+    ------
+    ValueError
+        Sizes that differ, or as for `alphas`.
+
+    Examples
+    --------
+    >>> generalised_error(z=[0.5, 1.0], x=[3.0, 0.2], q=[0.0, 1.0], T=2, c=1.0).round(4)
+    array([1.25  , 0.3284, 0.2516])
+
+    Source: MATH 5.3. Departure: extends Theorem 1, which has q in {0, 1} and no bias.
+    """
+    weights = _check_weights(q)
+    noise, clean = np.broadcast_arrays(np.asarray(z, float), np.asarray(x, float))
+    if weights.ndim != 1 or noise.shape[-1:] != weights.shape:
+        raise ValueError(
+            f"z has shape {noise.shape} and q {weights.shape}; the last axis of z and x "
+            "must have one entry for each eigenvalue"
+        )
+    left = attenuation(T, c, weights)
+    left = left.reshape((len(left),) + (1,) * (noise.ndim - 1) + weights.shape)
+    return ((left * noise - (1.0 - left) * clean) ** 2).sum(axis=-1)
+
+
+def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
+    """Control cost c with the least mean squared error at the last layer.
+
+    With clean energy X and perturbation energy Z off the subspace, uncorrelated, the
+    mean squared error a^2 Z + (1 - a)^2 X is least at a = X / (X + Z). This returns the
+    c for which a_T(c) is that value. For one layer it is c = q X / Z.
+
+    Parameters
+    ----------
+    X, Z : float
+        Mean squared norms off the subspace, of clean inputs and of perturbations. X is
+        at least 0 and Z above 0.
+    T : int
+        Number of controlled states, at least 1.
+    q : float
+        State weight, above 0.
+
+    Returns
+    -------
+    float
+        0 when X = 0: then the projection is best.
+
+    Raises
+    ------
+    ValueError
+        X negative, Z or q not positive, any of them not finite, or T below 1.
+
+    Examples
+    --------
+    >>> round(wiener_c(X=0.5, Z=2.0, T=1), 6)
+    0.25
+    >>> c = wiener_c(X=1.0, Z=1.0, T=12)
+    >>> round(float(attenuation(12, c)[-1]), 6)
+    0.5
+
+    Source: MATH 5.4. Departure: the paper gives no rule for c.
+    """
+    T = _check_depth(T)
+    for name, value, least in (
+        ("X", X, "not negative"),
+        ("Z", Z, "positive"),
+        ("q", q, "positive"),
+    ):
+        if not math.isfinite(value) or value < 0 or (value == 0 and least == "positive"):
+            raise ValueError(f"{name} is {value}; it must be finite and {least}")
+    if X == 0:
+        return 0.0
+    goal = math.log(Z) - math.log(X)  # (1 - a) / a = Z / X at the best a
+
+    def log_sinh(y: float) -> float:
+        return y + math.log(-math.expm1(-2.0 * y)) - math.log(2.0)
+
+    def excess(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        log_cosh = mu / 2 + math.log1p(math.exp(-mu)) - math.log(2.0)
+        both = log_sinh((T + 1) * mu / 2) + log_sinh(T * mu / 2)
+        return math.log(2.0) + both - log_cosh - goal
+
+    # excess grows by 2 per unit of log mu for small mu, and like T mu for large mu
+    low, high = -1.0, 1.0
+    while excess(low) > 0:
+        low -= 2.0
+    while excess(high) < 0:
+        high += 1.0
+    mu = math.exp(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
+    return q * math.exp(-2.0 * (math.log(2.0) + log_sinh(mu / 2)))

@@ -1,0 +1,477 @@
+"""Linear subspaces of hidden states, fitted from a stream.
+
+The basis of one mode of a Tucker decomposition (HOSVD) holds the left singular vectors
+of that mode's unfolding X_(i). They are the eigenvectors of the second moment
+X_(i) X_(i)^T, a sum over examples, so it is enough to add up that small matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import torch
+
+MODES = ("embedding", "temporal")
+_CHUNK = 1 << 20  # numbers cast to float64 at a time: 8 MiB
+
+
+def _check_variance(variance: float) -> float:
+    value = float(variance)
+    if not 0.0 < value <= 1.0:
+        raise ValueError(
+            f"variance is {variance}; it must be above 0 and at most 1, for example 0.99"
+        )
+    return value
+
+
+def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
+    """Smallest rank whose leading eigenvalues hold the asked share of variance.
+
+    Parameters
+    ----------
+    eigenvalues : (d,) tensor or array
+        Eigenvalues of a second moment (squared singular values), in any order. A share
+        that falls short by rounding only (d times machine precision) counts as reached.
+    variance : float
+        Share, above 0 and at most 1.
+
+    Returns
+    -------
+    int
+        Rank, from 1 to d.
+
+    Raises
+    ------
+    ValueError
+        Variance out of range; eigenvalues empty, not finite or all zero.
+
+    Examples
+    --------
+    >>> rank_for(torch.tensor([90.0, 9.0, 0.9, 0.1]), 0.99)
+    2
+
+    Source: section 3.1 ("99 % of total variance"). Departure: the paper accumulates
+    singular values; variance is their squares (MATH 9.6).
+    """
+    share = _check_variance(variance)
+    values = torch.as_tensor(eigenvalues, dtype=torch.float64).flatten()
+    if values.numel() == 0 or not torch.isfinite(values).all():
+        raise ValueError("eigenvalues are empty or not finite; fit on finite states first")
+    values = values.clamp(min=0.0).sort(descending=True).values
+    sums = values.cumsum(0)
+    if sums[-1] == 0:
+        raise ValueError("all eigenvalues are zero: no states were seen, or all were zero")
+    slack = len(values) * torch.finfo(torch.float64).eps
+    return int((sums < (share - slack) * sums[-1]).sum()) + 1
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """A fitted subspace of one mode.
+
+    Attributes
+    ----------
+    basis : (d, r) float64 tensor
+        Orthonormal columns, by falling eigenvalue, each with its largest entry positive.
+    eigenvalues : (d,) float64 tensor
+        All eigenvalues of the second moment, falling.
+    rank : int
+        Number of columns r.
+    variance : float
+        Share of variance asked for.
+
+    Source: Algorithm 1.
+    """
+
+    basis: torch.Tensor
+    eigenvalues: torch.Tensor
+    rank: int
+    variance: float
+
+    @property
+    def projection(self) -> torch.Tensor:
+        """Projection V V^T onto the subspace, (d, d)."""
+        return self.basis @ self.basis.T
+
+    @property
+    def complement(self) -> torch.Tensor:
+        """Projection Q = I - V V^T off the subspace, (d, d)."""
+        return torch.eye(len(self.basis), dtype=self.basis.dtype) - self.projection
+
+
+def subspace_of(moment: torch.Tensor, variance: float) -> Subspace:
+    """Leading eigenvectors of a second moment that hold a share of variance.
+
+    Parameters
+    ----------
+    moment : (d, d) tensor
+        Symmetric positive semi-definite.
+    variance : float
+        Share, above 0 and at most 1.
+
+    Returns
+    -------
+    Subspace
+
+    Raises
+    ------
+    ValueError
+        As for `rank_for`.
+
+    Examples
+    --------
+    >>> subspace_of(torch.diag(torch.tensor([1.0, 98.0, 1.0])), 0.9).basis.T
+    tensor([[0., 1., 0.]], dtype=torch.float64)
+
+    Source: Algorithm 1. Departure: eigenvectors of the second moment in place of a
+    singular value decomposition of the whole unfolding.
+    """
+    _check_variance(variance)
+    matrix = moment.detach().to("cpu", torch.float64)
+    if not torch.isfinite(matrix).all():
+        raise ValueError("the second moment has NaN or infinite entries")
+    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
+    values, vectors = values.flip(0).clamp(min=0.0), vectors.flip(1)
+    rank = rank_for(values, variance)
+    basis = vectors[:, :rank]
+    largest = basis.gather(0, basis.abs().argmax(0, keepdim=True))
+    return Subspace((basis * largest.sign()).contiguous(), values, rank, float(variance))
+
+
+class Moments:
+    """Uncentred second moments of a stream of states, per mode, in float64.
+
+    Memory is width^2 + length^2 numbers whatever the number of examples.
+
+    Parameters
+    ----------
+    width : int
+        Size d of one state.
+    length : int
+        Positions l kept in the temporal mode. Later tokens of a longer example count in
+        the embedding mode only. With 0 the temporal mode is not accumulated.
+    device : torch.device, optional
+        Where the sums live; states are moved there.
+
+    Attributes
+    ----------
+    embedding : (d, d) float64 tensor
+        Sum over real tokens of x x^T.
+    temporal : (l, l) float64 tensor
+        Sum over examples of X X^T, X being (l, d). A token's position is its place among
+        the real tokens of its example, so padding, left or right, changes nothing.
+    tokens, examples : int
+        How many were added.
+
+    Examples
+    --------
+    >>> states = torch.tensor([[[3.0, 4.0], [0.0, 0.0]]])
+    >>> moments = Moments(width=2, length=2).update(states, mask=torch.tensor([[1, 0]]))
+    >>> moments.embedding.tolist(), moments.tokens
+    ([[9.0, 12.0], [12.0, 16.0]], 1)
+    >>> moments.subspace(variance=0.99).basis.T.round(decimals=3).tolist()
+    [[0.6, 0.8]]
+
+    Source: Algorithm 1. Departure: streamed; real tokens only; uncentred as there.
+    """
+
+    def __init__(self, width: int, length: int = 0, device: torch.device | str | None = None):
+        if width < 1 or length < 0:
+            raise ValueError(
+                f"width is {width} and length {length}; width must be at least 1, length at least 0"
+            )
+        self.width, self.length = int(width), int(length)
+        self.embedding = torch.zeros(width, width, dtype=torch.float64, device=device)
+        self.temporal = torch.zeros(length, length, dtype=torch.float64, device=device)
+        self.tokens = 0
+        self.examples = 0
+
+    @torch.no_grad()
+    def update(self, states: torch.Tensor, mask: torch.Tensor | None = None) -> Moments:
+        """Add a batch of states.
+
+        Parameters
+        ----------
+        states : (B, l, d) tensor, or (n, d) for n examples of one token
+            Any floating type; cast to float64 a chunk at a time.
+        mask : (B, l) tensor, optional
+            True (or 1) at real tokens. All tokens are real when left out.
+
+        Returns
+        -------
+        Moments
+            This object.
+
+        Raises
+        ------
+        ValueError
+            Wrong shape, or a real token with a NaN or infinite entry; nothing is added.
+        """
+        states = torch.as_tensor(states).detach()
+        if states.ndim == 2:
+            states = states[:, None, :]
+        if states.ndim != 3 or states.shape[-1] != self.width:
+            raise ValueError(
+                f"states have shape {tuple(states.shape)}; expected (batch, length, {self.width})"
+            )
+        if mask is None:
+            mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+        mask = torch.as_tensor(mask).to(device=states.device, dtype=torch.bool)
+        if mask.shape != states.shape[:2]:
+            raise ValueError(
+                f"mask has shape {tuple(mask.shape)}; expected {tuple(states.shape[:2])}"
+            )
+        finite = torch.isfinite(states).all(-1) | ~mask
+        if not finite.all():
+            place = (~finite).nonzero()[0].tolist()
+            raise ValueError(
+                f"the state at (example, token) {tuple(place)} of this batch has a NaN or infinite "
+                "entry; check the model's weights and its number type"
+            )
+        step = max(1, _CHUNK // max(1, states.shape[1] * self.width))
+        for start in range(0, len(states), step):
+            self._add(states[start : start + step], mask[start : start + step])
+        return self
+
+    def _add(self, states: torch.Tensor, mask: torch.Tensor) -> None:
+        real = states[mask].to(self.embedding.device, torch.float64)
+        self.embedding.addmm_(real.T, real)
+        if self.length:
+            example, _ = mask.nonzero(as_tuple=True)
+            place = (mask.cumsum(1) - 1)[mask]
+            kept = place < self.length
+            example, place, real = (v.to(real.device) for v in (example, place, real))
+            kept = kept.to(real.device)
+            rows = real.new_zeros(self.length, len(states), self.width)
+            rows[place[kept], example[kept]] = real[kept]
+            rows = rows.flatten(1)  # the temporal unfolding, (l, B d)
+            self.temporal.addmm_(rows, rows.T)
+        self.tokens += int(mask.sum())
+        self.examples += len(states)
+
+    def merge(self, other: Moments) -> Moments:
+        """Add another accumulator's sums to this one.
+
+        Parameters
+        ----------
+        other : Moments
+            Of the same width and length; left as it is.
+
+        Returns
+        -------
+        Moments
+            This object, now as if it had seen both streams.
+
+        Raises
+        ------
+        ValueError
+            Width or length differ.
+        """
+        if (self.width, self.length) != (other.width, other.length):
+            raise ValueError(
+                f"cannot merge width {self.width}, length {self.length} with "
+                f"width {other.width}, length {other.length}"
+            )
+        self.embedding += other.embedding.to(self.embedding.device)
+        self.temporal += other.temporal.to(self.temporal.device)
+        self.tokens += other.tokens
+        self.examples += other.examples
+        return self
+
+    def subspace(self, variance: float = 0.99, mode: str = "embedding") -> Subspace:
+        """Subspace of one mode that holds a share of variance.
+
+        Parameters
+        ----------
+        variance : float
+            Share, above 0 and at most 1.
+        mode : {"embedding", "temporal"}
+            Which unfolding.
+
+        Returns
+        -------
+        Subspace
+
+        Raises
+        ------
+        ValueError
+            Variance out of range, unknown mode, or nothing was added.
+        """
+        if mode not in MODES:
+            raise ValueError(f"unknown mode {mode!r}; choose one of {MODES}")
+        if self.tokens == 0:
+            raise ValueError("no states were added; call update first")
+        if mode == "temporal" and self.length == 0:
+            raise ValueError("the temporal mode was not accumulated; give Moments a length above 0")
+        return subspace_of(self.embedding if mode == "embedding" else self.temporal, variance)
+
+
+def energy_off(basis: torch.Tensor, moment: torch.Tensor) -> float:
+    """Share of a second moment's energy that lies off a subspace.
+
+    Parameters
+    ----------
+    basis : (d, r) tensor
+        Orthonormal columns V.
+    moment : (d, d) tensor
+        Second moment M of the states looked at.
+
+    Returns
+    -------
+    float
+        tr(Q M) / tr(M) with Q = I - V V^T, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        A moment of zero energy.
+
+    Examples
+    --------
+    >>> energy_off(torch.eye(2)[:, :1], torch.diag(torch.tensor([3.0, 1.0])))
+    0.25
+
+    Source: MATH 6.4 (the clean bias).
+    """
+    frame, matrix = basis.to(torch.float64), moment.to(torch.float64)
+    total = float(matrix.trace())
+    if total <= 0:
+        raise ValueError(f"the second moment has trace {total}; no states were seen")
+    left = matrix - frame @ (frame.T @ matrix)
+    return min(1.0, max(0.0, float((left - (left @ frame) @ frame.T).trace()) / total))
+
+
+def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
+    """Principal angles between two column spaces, in radians, largest first.
+
+    Small angles come from their sines, so they are right down to machine precision.
+
+    Parameters
+    ----------
+    V, W : (d, r), (d, s) tensor or array
+        Columns that span the subspaces; they need not be orthonormal.
+
+    Returns
+    -------
+    (min(r, s),) float64 tensor
+
+    Raises
+    ------
+    ValueError
+        Not matrices, or of different height.
+
+    Examples
+    --------
+    >>> plane, line = torch.eye(3)[:, :2], torch.tensor([[1.0], [0.0], [1.0]])
+    >>> principal_angles(plane, line).rad2deg().round(decimals=3).tolist()
+    [45.0]
+
+    Source: ours; the algorithm is that of scipy.linalg.subspace_angles.
+    """
+    left, right = (np.asarray(torch.as_tensor(m).detach().cpu().double()) for m in (V, W))
+    if left.ndim != 2 or right.ndim != 2 or left.shape[0] != right.shape[0]:
+        raise ValueError(f"shapes {left.shape} and {right.shape}; expected (d, r) and (d, s)")
+    return torch.from_numpy(scipy.linalg.subspace_angles(left, right).copy())
+
+
+@dataclass(frozen=True)
+class Hosvd:
+    """A Tucker decomposition by higher-order singular values.
+
+    Attributes
+    ----------
+    core : tensor of shape (r_1, ..., r_I)
+        X multiplied along each mode by the transposed basis.
+    bases : tuple of (n_i, r_i) tensors
+        Left singular vectors of each unfolding.
+    singular_values : tuple of tensors
+        All singular values of each unfolding, falling.
+
+    Source: Algorithm 1.
+    """
+
+    core: torch.Tensor
+    bases: tuple[torch.Tensor, ...]
+    singular_values: tuple[torch.Tensor, ...]
+
+    def reconstruction(self) -> torch.Tensor:
+        """Core multiplied by every basis, of the shape of the tensor decomposed."""
+        return _multiply(self.core, self.bases)
+
+
+def unfold(tensor: torch.Tensor, mode: int) -> torch.Tensor:
+    """Matrix whose rows are the slices of a tensor along one mode.
+
+    Parameters
+    ----------
+    tensor : tensor of shape (n_1, ..., n_I)
+    mode : int
+        From 0 to I - 1.
+
+    Returns
+    -------
+    (n_mode, product of the others) tensor
+
+    Examples
+    --------
+    >>> unfold(torch.arange(6).reshape(2, 3), 1).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+
+    Source: Algorithm 1 ("Reshape").
+    """
+    return tensor.movedim(mode, 0).flatten(1)
+
+
+def _multiply(tensor: torch.Tensor, matrices: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    for mode, matrix in enumerate(matrices):
+        tensor = torch.tensordot(matrix, tensor, dims=([1], [mode])).movedim(0, mode)
+    return tensor
+
+
+def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
+    """Tucker decomposition of a whole tensor, one unfolding after another.
+
+    For teaching and for tests: it holds the tensor in memory. `Moments` gives the same
+    bases from a stream.
+
+    Parameters
+    ----------
+    tensor : tensor of two or more axes
+        For hidden states (N, l, d).
+    variance : float
+        Share of variance kept in each mode, above 0 and at most 1.
+
+    Returns
+    -------
+    Hosvd
+
+    Raises
+    ------
+    ValueError
+        Variance out of range, fewer than two axes, or entries that are not finite.
+
+    Examples
+    --------
+    >>> states = torch.arange(24.0).reshape(4, 3, 2)
+    >>> parts = hosvd(states)
+    >>> bool(torch.allclose(parts.reconstruction(), states.double()))
+    True
+
+    Source: Algorithm 1. Departure: the basis is U and the core is X times U^T; the
+    printed V does not fit the mode product (MATH 9.7).
+    """
+    _check_variance(variance)
+    values = torch.as_tensor(tensor).detach().double()
+    if values.ndim < 2:
+        raise ValueError(f"the tensor has {values.ndim} axes; at least two are needed")
+    if not torch.isfinite(values).all():
+        raise ValueError("the tensor has NaN or infinite entries")
+    bases, spectra = [], []
+    for mode in range(values.ndim):
+        left, sizes, _ = torch.linalg.svd(unfold(values, mode), full_matrices=False)
+        bases.append(left[:, : rank_for(sizes**2, variance)])
+        spectra.append(sizes)
+    core = _multiply(values, tuple(basis.T for basis in bases))
+    return Hosvd(core, tuple(bases), tuple(spectra))

@@ -1,0 +1,52 @@
+"""Properties of the feedback gains for any depth, cost and weight."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pidlib.gains import alphas, attenuation, lambdas, rate, wiener_c
+
+depths = st.integers(1, 60)
+costs = st.floats(-8, 8).map(np.exp)
+weights = st.floats(-8, 5).map(np.exp)
+
+
+@given(depths, costs, weights)
+def test_closed_form_is_the_recursion(T, c, q):
+    for function, tolerance in ((alphas, 1e-13), (lambdas, 1e-11), (attenuation, 1e-11)):
+        closed, step = function(T, c, q), function(T, c, q, method="recursion")
+        assert np.allclose(closed, step, rtol=tolerance, atol=1e-300)
+
+
+@given(depths, costs, weights)
+def test_gains_are_ordered_and_bounded(T, c, q):
+    values, a = alphas(T, c, q), attenuation(T, c, q)
+    assert np.all(np.diff(values) >= -1e-15)
+    assert np.all(np.diff(a) <= 0)
+    assert np.isclose(values[-1], c / (c + q), rtol=1e-13)
+    assert np.all(values >= np.exp(-rate(c, q)) * (1 - 1e-14))
+    assert np.all(lambdas(T, c, q) <= c * (1 + 1e-15))
+
+
+@given(depths, costs, weights)
+def test_lambda_is_what_alpha_takes(T, c, q):
+    assert np.allclose(lambdas(T, c, q)[:-1], c * (1 - alphas(T, c, q)), rtol=1e-9, atol=1e-15 * c)
+
+
+@given(depths, costs, weights, st.floats(-10, 10).map(np.exp))
+def test_only_the_ratio_of_weight_to_cost_counts(T, c, q, scale):
+    assert np.allclose(alphas(T, c, q), alphas(T, scale * c, scale * q), rtol=1e-13)
+
+
+@given(depths, st.integers(0, 59), costs, weights)
+def test_gains_depend_only_on_the_layers_left(T, t, c, q):
+    assume(t < T)
+    assert np.allclose(alphas(T, c, q)[t:], alphas(T - t, c, q), rtol=1e-15)
+
+
+@given(depths, st.floats(-12, 12).map(np.exp), weights)
+def test_wiener_cost_gives_the_wiener_factor(T, ratio, q):
+    c = wiener_c(ratio, 1.0, T, q)
+    assert np.isclose(attenuation(T, c, q)[-1], ratio / (1 + ratio), rtol=1e-9)
