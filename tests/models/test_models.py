@@ -1,0 +1,132 @@
+"""The embedded model, its adapter and models in folders."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from pidlib.evaluation import accuracy
+from pidlib.labels import LABELS
+from pidlib.models import (
+    ADAPTERS,
+    BASE_SHA256,
+    adapters,
+    base_classifier,
+    base_folder,
+    load_adapter,
+    load_model,
+    training_record,
+)
+from pidlib.predictions import predict
+
+PAIR = {"premise": "A dog runs in the park.", "hypothesis": "An animal is outdoors.", "label": 0}
+
+
+def test_the_embedded_weights_are_the_official_ones():
+    assert training_record()["base"]["sha256"] == BASE_SHA256
+    assert (base_folder() / "model.safetensors").is_file()
+
+
+def test_the_loaded_model_is_plain_merged_and_still():
+    model, tokenizer = load_model("minilm-nli")
+    assert type(model).__name__ == "BertForSequenceClassification" and not model.training
+    assert [model.config.id2label[k] for k in range(3)] == list(LABELS)
+    assert not [name for name, _ in model.named_parameters() if "lora" in name]
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    again, _ = load_model("minilm-nli")
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True)
+    )
+    assert predict(model, tokenizer, [PAIR]).tolist() == [0]
+
+
+def test_loading_leaves_the_global_random_state_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load_model("minilm-nli")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_record_tells_what_it_was_trained_on():
+    record = training_record()
+    file = ADAPTERS / "minilm-nli" / "adapter_model.safetensors"
+    assert record["adapter"]["bytes"] == file.stat().st_size < 2_000_000
+    assert all({"name", "n", "sha256", "licence"} <= set(part) for part in record["data"])
+    assert 1 <= record["chosen_epoch"] <= len(record["curve"])
+    measured = {part["data"]: part["right"] / part["n"] for part in record["measured"]}
+    assert measured["captions test"] >= 0.97
+    assert measured["snli-test"] >= 0.80
+    assert "absolute" not in json.dumps(record) and "/" not in record["base"]["name"]
+
+
+def test_accuracy_on_captions_is_the_recorded_one(captions_test):
+    model, tokenizer = load_model("minilm-nli")
+    recorded = next(p for p in training_record()["measured"] if p["data"] == "captions test")
+    share = accuracy(model, tokenizer, captions_test)
+    low, high = share.interval(0.999)
+    assert low <= recorded["right"] / recorded["n"] <= high
+
+
+@pytest.fixture(scope="module")
+def captions_test():
+    from pidlib.data import load_nli
+
+    return load_nli("captions", split="test", n=1000)
+
+
+@pytest.mark.data
+def test_accuracy_on_snli(real_data):
+    from pidlib.data import load_nli
+
+    model, tokenizer = load_model("minilm-nli")
+    share = accuracy(model, tokenizer, load_nli("snli-test", n=1500))
+    assert share.interval(0.99)[1] >= 0.80
+
+
+def test_unknown_names_list_the_known():
+    with pytest.raises(ValueError, match=r"unknown model 'bert'.*minilm-nli"):
+        load_model("bert")
+    with pytest.raises(ValueError, match=r"unknown adapter 'x'"):
+        training_record("x")
+    assert "minilm-nli" in adapters()
+
+
+def test_a_damaged_adapter_is_refused(tmp_path):
+    folder = tmp_path / "adapter"
+    shutil.copytree(ADAPTERS / "minilm-nli", folder)
+    file = folder / "adapter_model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="checksum mismatch: adapter_model.safetensors"):
+        load_adapter(folder)
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match="adapter_model.safetensors is missing"):
+        load_adapter(folder)
+
+
+def test_a_folder_saved_by_transformers_loads(tiny, tmp_path):
+    for kind in ("bert", "opt"):
+        folder = tmp_path / kind
+        model, tokenizer = tiny.model(kind), tiny.tokenizer()
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        loaded = load_model(str(folder))
+        rows = [{"premise": "the dog runs", "hypothesis": "a cat sits", "label": 1}] * 3
+        assert predict(*loaded, rows).tolist() == predict(model, tokenizer, rows).tolist()
+
+
+def test_training_mode_is_refused_by_predict():
+    model, tokenizer = base_classifier()
+    model.train()
+    with pytest.raises(ValueError, match="training mode"):
+        predict(model, tokenizer, [PAIR])
+
+
+def test_predictions_do_not_depend_on_order_or_batch():
+    model, tokenizer = load_model("minilm-nli")
+    rows = [PAIR | {"premise": "A dog runs. " * k} for k in range(1, 9)]
+    one = predict(model, tokenizer, rows, batch_size=1)
+    assert predict(model, tokenizer, rows[::-1], batch_size=3)[::-1].tolist() == one.tolist()

@@ -1,0 +1,81 @@
+"""Order of labels, and text as batches."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pidlib.batches import batches, texts
+from pidlib.labels import LABELS, check_labels, label_order
+from pidlib.models import base_folder
+
+PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}
+
+
+def named(*names):
+    return SimpleNamespace(id2label=dict(enumerate(names)))
+
+
+def test_order_of_labels_puts_columns_in_ours():
+    for names in (LABELS, ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"), ("neutral", *LABELS[::2])):
+        order = label_order(named(*names))
+        assert tuple(names[k].lower() for k in order) == LABELS
+
+
+def test_placeholders_are_refused_and_other_tasks_kept():
+    with pytest.raises(ValueError, match="set model.config.id2label"):
+        label_order(named("LABEL_0", "LABEL_1", "LABEL_2"))
+    assert label_order(named("negative", "positive")) == [0, 1]
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 1.5, True])
+def test_labels_out_of_range(wrong):
+    with pytest.raises(ValueError, match=r"of row 1 is not one of 0\.\.2"):
+        check_labels([0, wrong])
+
+
+def test_texts_refuse_what_they_cannot_read():
+    with pytest.raises(ValueError, match="there are no rows"):
+        texts([])
+    with pytest.raises(ValueError, match="row 0 has the keys"):
+        texts([{"sentence": "a"}])
+    with pytest.raises(ValueError, match="give one kind"):
+        texts([PAIR, {"text": "a"}])
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(base_folder(check=False))
+
+
+def test_each_row_stands_once_longest_first(tokenizer):
+    rows = [PAIR | {"premise": "dog " * (k + 1), "label": k % 3} for k in range(23)]
+    seen = list(batches(tokenizer, rows, batch_size=5, num_labels=3))
+    places = np.concatenate([batch.indices for batch in seen])
+    assert sorted(places) == list(range(23)) and places[0] == 22
+    widths = [batch.inputs["input_ids"].shape[1] for batch in seen]
+    assert widths == sorted(widths, reverse=True)
+    for batch in seen:
+        assert batch.labels.tolist() == [rows[k]["label"] for k in batch.indices]
+        assert batch.inputs["attention_mask"].sum(1).max() == batch.inputs["input_ids"].shape[1]
+
+
+def test_long_text_is_cut_and_counted(tokenizer):
+    rows = [PAIR, PAIR | {"premise": "dog " * 400}]
+    seen = list(batches(tokenizer, rows, max_length=32))
+    assert sum(batch.truncated for batch in seen) == 1
+    assert max(batch.inputs["input_ids"].shape[1] for batch in seen) == 32
+
+
+def test_batches_refuse_bad_numbers(tokenizer):
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        next(batches(tokenizer, [PAIR], batch_size=0))
+    with pytest.raises(ValueError, match="label 7 of row 0"):
+        next(batches(tokenizer, [PAIR | {"label": 7}], num_labels=3))
+
+
+def test_single_sentences_and_rows_without_labels(tokenizer):
+    (batch,) = batches(tokenizer, [{"text": "fine"}, {"text": "not so fine"}])
+    assert batch.labels is None and batch.inputs["input_ids"].shape[0] == 2

@@ -1,0 +1,90 @@
+"""Result files and checksums: whole or refused."""
+
+import json
+
+import pytest
+
+from pidlib.files import check_sha256, sha256, write_json
+from pidlib.results import is_stale, paper_table, provenance, read_result, write_result
+
+PARTS = dict(
+    command="python -m pidlib reproduce transfer",
+    configuration={"c": 1e-3, "scheme": "PD"},
+    data={"name": "captions", "n": 5, "sha256": "a" * 64},
+    model={"name": "minilm-nli", "sha256": "b" * 64},
+    seed=3,
+    counts={"none": {"clean": {"right": 4, "n": 5}}},
+    seconds=1.23,
+)
+
+
+def test_a_result_is_read_as_written(tmp_path):
+    written = write_result(tmp_path / "one.json", **PARTS, forwards=7)
+    read = read_result(tmp_path / "one.json")
+    assert read == written and read["forwards"] == 7 and read["name"] == "one"
+    assert {"torch", "python"} <= set(read["versions"])
+    assert "seed 3" in provenance(read) and "n = 5" in provenance(read)
+    assert list(tmp_path.iterdir()) == [tmp_path / "one.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "not a whole JSON file"),
+        (lambda text: text.replace('"schema": 1', '"schema": 99'), "schema 1"),
+        (lambda text: text.replace('"scheme": "PD"', '"scheme": "P"'), "configuration was changed"),
+        (lambda text: text.replace('"counts"', '"count"'), "lacks"),
+        (lambda text: "[]", "schema 1"),
+    ],
+)
+def test_a_result_that_is_not_whole_is_refused(tmp_path, change, message):
+    path = tmp_path / "one.json"
+    write_result(path, **PARTS)
+    path.write_text(change(path.read_text()))
+    with pytest.raises(ValueError, match=message):
+        read_result(path)
+
+
+def test_missing_file_and_missing_hash(tmp_path):
+    with pytest.raises(FileNotFoundError, match="reproduce"):
+        read_result(tmp_path / "none.json")
+    with pytest.raises(ValueError, match="sha256 is missing"):
+        write_result(tmp_path / "one.json", **(PARTS | {"data": {"name": "x"}}))
+    with pytest.raises(ValueError, match="ends in .json"):
+        write_result(tmp_path / "one.txt", **PARTS)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_json_cannot_hold_leaves_the_old_file(tmp_path):
+    write_json(tmp_path / "a.json", {"x": 1})
+    with pytest.raises(ValueError):
+        write_json(tmp_path / "a.json", {"x": float("nan")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1}
+
+
+def test_staleness_names_what_differs(tmp_path):
+    result = write_result(tmp_path / "one.json", **PARTS)
+    same = {"configuration": PARTS["configuration"], "data_sha256": "a" * 64}
+    assert is_stale(result, **same, model_sha256="b" * 64) == []
+    reasons = is_stale(
+        result, configuration={"c": 1.0, "scheme": "PD"}, data_sha256="f", model_sha256="g"
+    )
+    assert len(reasons) == 3 and "configuration.c: recorded 0.001, expected 1.0" in reasons[0]
+
+
+def test_checksum(tmp_path):
+    path = tmp_path / "weights.bin"
+    path.write_bytes(b"abc")
+    check_sha256(path, sha256(path))
+    with pytest.raises(ValueError, match="checksum mismatch: weights.bin"):
+        check_sha256(path, "0" * 64)
+    with pytest.raises(FileNotFoundError, match="absent.bin is missing"):
+        check_sha256(tmp_path / "absent.bin", "0" * 64)
+
+
+def test_the_papers_tables_are_whole():
+    counts = {"opt": 20, "anli": 12, "ablation": 192, "pmp": 135, "wall_time": 12,
+              "theorem_error": 12, "ranks": 24, "snli": 120, "mnli": 120}  # fmt: skip
+    assert {name: len(paper_table(name)) for name in counts} == counts
+    with pytest.raises(ValueError, match="unknown table 'imdb'.*snli"):
+        paper_table("imdb")
