@@ -1,0 +1,148 @@
+"""Benchmarks of attacks: the wrapper of the model against TextAttack's own."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pidlib.attacks import attack
+from pidlib.engine import seeded
+
+
+class WrapperTrial(NamedTuple):
+    """The same attacks through both wrappers.
+
+    Attributes
+    ----------
+    examples, queries : int
+        Examples attacked, and answers asked for in all.
+    same : bool
+        Whether every example has the same status, text and number of queries.
+    stock_seconds, our_seconds : float
+        Time spent inside the wrappers.
+    ratio : float
+        Stock time over ours.
+    """
+
+    examples: int
+    queries: int
+    same: bool
+    stock_seconds: float
+    our_seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Stock time over ours."""
+        return self.stock_seconds / self.our_seconds
+
+
+def compare_wrappers(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    recipe: str = "textfooler",
+    resources: str = "lexicon",
+    seed: int = 0,
+) -> WrapperTrial:
+    """Run the same attacks through TextAttack's wrapper and through ours.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        Its labels must already be in our order, as the stock wrapper cannot reorder them.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    rows : sequence of mappings
+        Ten are enough; the stock wrapper takes about a second a pair.
+    recipe, resources, seed
+        As for `attack`.
+
+    Returns
+    -------
+    WrapperTrial
+
+    Raises
+    ------
+    ValueError
+        When the model's labels are in another order.
+
+    Source: ours. Both use the same parts, search and seeds; only the wrapper differs.
+    """
+    from pidlib import parts, recipes
+
+    victim = recipes.Victim(model, tokenizer)
+    if victim.order != sorted(victim.order):
+        raise ValueError(
+            f"the model's labels are in the order {victim.order}; the stock wrapper cannot "
+            "reorder them, so compare on a model whose labels are in ours"
+        )
+    stock = recipes.ta.models.wrappers.HuggingFaceModelWrapper(model, tokenizer)
+    told, seconds = [], []
+    for wrapper in (stock, victim):
+        clock = _Clock(wrapper)
+        search = recipes.RECIPES[recipe](clock, parts.parts_of(resources))
+        results = []
+        for key in range(len(rows)):
+            row = rows[key]
+            columns = [c for c in ("premise", "hypothesis", "text") if c in row]
+            with seeded(seed, key):
+                example = OrderedDict((c, row[c]) for c in columns)
+                result = search.attack(example, int(row["label"]))
+            text = result.perturbed_result.attacked_text.text
+            results.append((type(result).__name__, text, int(result.num_queries)))
+        told.append(results)
+        seconds.append(clock.seconds)
+    queries = sum(result[2] for result in told[1])
+    return WrapperTrial(len(rows), queries, told[0] == told[1], *seconds)
+
+
+class _Clock:
+    """A wrapper that counts the seconds spent in another."""
+
+    def __init__(self, wrapper: Callable[..., Any]) -> None:
+        self._wrapper, self.model, self.seconds = wrapper, wrapper.model, 0.0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return self._wrapper(*args, **kwargs)
+        finally:
+            self.seconds += time.perf_counter() - start
+
+
+class Pace(NamedTuple):
+    """How fast an attack goes: seconds, and per second examples, queries and forwards."""
+
+    seconds: float
+    examples: float
+    queries: float
+    forwards: float
+
+
+def attack_pace(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    recipe: str = "textfooler",
+    resources: str = "lexicon",
+) -> Pace:
+    """Time an attack, its construction left out.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, recipe, resources
+        As for `attack`.
+
+    Returns
+    -------
+    Pace
+
+    Source: ours.
+    """
+    attack(model, tokenizer, [rows[0]], recipe, resources)  # imports and caches
+    start = time.perf_counter()
+    outcomes = attack(model, tokenizer, rows, recipe, resources)
+    seconds = time.perf_counter() - start
+    asked, computed = sum(o.queries for o in outcomes), sum(o.forwards for o in outcomes)
+    return Pace(seconds, len(rows) / seconds, asked / seconds, computed / seconds)

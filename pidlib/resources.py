@@ -1,0 +1,270 @@
+"""Where an attack finds words to put in place of others."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from pidlib.files import sha256, write_tensors
+from pidlib.offline import ASSETS, cache_folder, sentence_encoder, word_list
+
+RESOURCES = ("lexicon", "ppdb", "stock")
+PPDB_FILE = "ppdb-synonyms.txt"
+BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
+
+
+class Candidates(Protocol):
+    """A source of words that mean the same: a name, a hash, and `synonyms(word)`."""
+
+    name: str
+    sha256: str
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Words that may stand where the (lower-case) word stands, nearest first."""
+        ...
+
+
+def candidates(name: str) -> Candidates:
+    """Return the source of candidate words of that name.
+
+    Parameters
+    ----------
+    name : str
+        `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
+        of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
+        (`"stock"` is no source of ours: TextAttack downloads it.)
+
+    Raises
+    ------
+    ValueError
+        Another name; those that exist are listed.
+    FileNotFoundError
+        The PPDB file is not there.
+
+    Examples
+    --------
+    >>> candidates("wordnet")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown resources 'wordnet'; known: ['lexicon', 'ppdb', 'stock']
+
+    Source: ours. Paper: counter-fitted vectors (Mrkšić et al. 2016), not to be had offline.
+    """
+    if name == "lexicon":
+        return LexiconCandidates()
+    if name == "ppdb":
+        from pidlib.data import data_folder
+
+        return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE)
+    raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
+
+
+class LexiconCandidates:
+    """Synonyms from our lexicon of scenes, already in the right inflection.
+
+    Source: ours (DESIGN §6).
+    """
+
+    name = "lexicon"
+
+    def __init__(self) -> None:
+        from pidlib.lexicon import Lexicon
+
+        self._lexicon = Lexicon.load()
+        self.sha256 = sha256(ASSETS / "lexicon.json")
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Synonyms of the word; none for a word that the lexicon does not hold."""
+        return tuple(self._lexicon.synonyms(word))
+
+
+class PpdbCandidates:
+    """PPDB pairs joined with the nearest words by the embedded MiniLM.
+
+    A candidate is a common word (one piece of the encoder's vocabulary), inflected like
+    the word it replaces, shares no lemma with it, and is not on a line of
+    `incompatible.txt` with it (opposites, numbers, colours, kinds).
+
+    Paper: the 50 nearest words by counter-fitted vectors, cosine at least 0.5.
+    Here: MiniLM embeddings of single words, cosine at least 0.6 (0.5 for a PPDB pair),
+    because the vectors cannot be had offline; below, neighbours are of the same subject
+    rather than the same meaning. PPDB alone has a median of 4 candidates a hypothesis.
+
+    Parameters
+    ----------
+    path : path
+        Two words a line.
+    min_cosine, min_paired : float
+        Least cosine similarity of a neighbour, and of the other word of a pair.
+    nearest : int
+        Most neighbours of a word.
+
+    Source: ours (DESIGN §6).
+    """
+
+    name = "ppdb"
+
+    def __init__(
+        self,
+        path: str | Path,
+        min_cosine: float = 0.6,
+        min_paired: float = 0.5,
+        nearest: int = 50,
+    ) -> None:
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path.name} is not in the folder that PIDLIB_DATA_DIR names")
+        self._pairs: dict[str, set[str]] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if len(pair := line.split()) == 2:
+                self._pairs.setdefault(pair[0], set()).add(pair[1])
+                self._pairs.setdefault(pair[1], set()).add(pair[0])
+        self._excluded = _exclusions(word_list("incompatible.txt"))
+        self._limits, self._nearest = (min_cosine, min_paired), nearest
+        self._found: dict[str, tuple[str, ...]] = {}
+        barred = sha256(ASSETS / "incompatible.txt")
+        settings = f"{sha256(path)} {barred} {self._limits} {nearest}"
+        self.sha256 = hashlib.sha256(settings.encode()).hexdigest()
+
+    @cached_property
+    def _space(self) -> tuple[dict[str, int], np.ndarray]:
+        """Whole words of the encoder's vocabulary (V,) and their unit vectors (V, 384)."""
+        from safetensors.torch import load_file
+
+        vocabulary = sentence_encoder().tokenizer.get_vocab()
+        words = sorted((w for w in vocabulary if re.fullmatch("[a-z]{3,}", w)), key=vocabulary.get)
+        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
+        stored = cache_folder() / f"word-vectors-{key}.safetensors"
+        if not stored.is_file():  # 21,358 words: about 15 seconds, once
+            vectors = torch.from_numpy(_encode(words)).to(torch.float16)
+            write_tensors(stored, {"vectors": vectors})
+        vectors = load_file(stored)["vectors"].float().numpy()
+        return {word: k for k, word in enumerate(words)}, vectors
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Words inflected like the given one, nearest first."""
+        if word not in self._found:
+            self._found[word] = self._search(word)
+        return self._found[word]
+
+    def _search(self, word: str) -> tuple[str, ...]:
+        if not re.fullmatch("[a-z]{3,}", word):
+            return ()
+        places, vectors = self._space
+        known = word in places
+        similarity = vectors @ (vectors[places[word]] if known else _encode([word])[0])
+        bases = lemmas(word)
+        barred = set().union(*(self._excluded.get(w, set()) for w in {word, *bases}))
+        paired = set().union(*(self._pairs.get(w, set()) for w in {word, *bases}))
+        near = np.argsort(-similarity, kind="stable")[: self._nearest]
+        names = list(places)
+        forms: dict[str, float] = {}
+        for limit, others in zip(self._limits, ({names[k] for k in near}, paired), strict=True):
+            for other in others:
+                for form in inflected_like(other, word):
+                    same = bases & lemmas(form) or barred & {form, *lemmas(form)}
+                    if form in places and not same and similarity[places[form]] >= limit:
+                        forms[form] = float(similarity[places[form]])
+        return tuple(sorted(forms, key=lambda form: (-forms[form], form)))
+
+
+def _encode(words: list[str]) -> np.ndarray:
+    return sentence_encoder().encode(
+        words, batch_size=256, normalize_embeddings=True, show_progress_bar=False
+    )
+
+
+def _exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
+    barred: dict[str, set[str]] = {}
+    for line in lines:
+        group = set(line.split())
+        for word in group:
+            barred.setdefault(word, set()).update(group - {word})
+    return barred
+
+
+@cache
+def lemmas(word: str) -> frozenset[str]:
+    """Dictionary forms of a word, of whatever part of speech.
+
+    Examples
+    --------
+    >>> sorted(lemmas("running"))
+    ['run', 'running']
+
+    Source: lemminflect.
+    """
+    return frozenset(w for found in _lemmas(word).values() for w in found) or frozenset({word})
+
+
+def parts_of_speech(word: str) -> frozenset[str]:
+    """Parts of speech that a word can be; empty when it is in no dictionary.
+
+    Examples
+    --------
+    >>> sorted(parts_of_speech("running")), sorted(parts_of_speech("qzxv"))
+    (['NOUN', 'VERB'], [])
+
+    Source: lemminflect.
+    """
+    return frozenset(_lemmas(word.lower()))
+
+
+@cache
+def tags(word: str) -> frozenset[tuple[str, str]]:
+    """Inflections that a word can be, as (part of speech, Penn tag).
+
+    Examples
+    --------
+    >>> sorted(tags("dogs"))
+    [('NOUN', 'NNS'), ('VERB', 'VBZ')]
+
+    Source: lemminflect. A word in no dictionary is taken for a noun.
+    """
+    from lemminflect import getAllInflections
+
+    found = set()
+    for part, bases in _lemmas(word).items():
+        for base in bases:
+            for tag, forms in getAllInflections(base, part).items():
+                if word in forms and (word != base or tag in BASE_TAGS):
+                    found.add((part, tag))
+    return frozenset(found or {("NOUN", "NNS" if word.endswith("s") else "NN")})
+
+
+@cache
+def inflected_like(word: str, model: str) -> tuple[str, ...]:
+    """Forms of a word that have an inflection of the model word.
+
+    Examples
+    --------
+    >>> inflected_like("jump", "running")
+    ('jumping',)
+
+    Source: lemminflect.
+    """
+    from lemminflect import getInflection
+
+    wanted = tags(model)
+    if any(tag == "VBG" for _, tag in wanted):  # in captions, "running" is a verb
+        wanted = {("VERB", "VBG")}
+    forms = set()
+    for part, tag in wanted:
+        for base in _lemmas(word).get(part, ()):
+            found = getInflection(base, tag, inflect_oov=False)
+            forms.update(form for form in found if form != base or tag in BASE_TAGS)
+    return tuple(sorted(form for form in forms if re.fullmatch("[a-z]{2,}", form)))
+
+
+@cache
+def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
+    from lemminflect import getAllLemmas
+
+    return {part: bases for part, bases in getAllLemmas(word).items() if part != "PROPN"}

@@ -1,0 +1,360 @@
+"""Attacks on a small random model: same seeds, same outcomes; text rebuilt to the letter."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+from pidlib import attacks
+from pidlib.attack_benchmarks import attack_pace, compare_wrappers
+from pidlib.attacks import attack, attack_table, explain, read_outcomes, rebuild, transfer_rows
+from pidlib.labels import LABELS
+from pidlib.models import base_folder
+from pidlib.predictions import predict
+
+PAIRS = [
+    ("A man in a red jacket is playing a guitar.", "A man is playing music on the street."),
+    ("Two children run across a wet field.", "Two kids are quickly running outside."),
+    ("A woman sits on a bench with her dog.", "The lady is sleeping at home."),
+    ("A boy is jumping into the water.", "A child jumps near a small boat."),
+    ("A girl reads a large book in the kitchen.", "A girl isn't reading 'the' book, she's asleep."),
+    ("A dog chases a ball in the garden.", "The angry dog is in a car."),
+]
+
+
+@pytest.fixture(scope="module")
+def victim():
+    """Return a tiny BERT with large random weights, so that each word matters."""
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(base_folder(check=False))
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        initializer_range=0.3,
+        id2label=dict(enumerate(LABELS)),
+        label2id={name: k for k, name in enumerate(LABELS)},
+    )
+    return BertForSequenceClassification(config).eval(), tokenizer
+
+
+@pytest.fixture(scope="module")
+def rows(victim):
+    """Rows labelled by the model itself, but for the last, which it has wrong."""
+    found = [{"premise": a, "hypothesis": b} for a, b in PAIRS]
+    answers = predict(*victim, found)
+    labelled = [{**row, "label": int(k)} for row, k in zip(found, answers, strict=True)]
+    labelled[-1]["label"] = (labelled[-1]["label"] + 1) % 3
+    return labelled
+
+
+@pytest.fixture(scope="module", params=attacks.RECIPES)
+def attacked(request, victim, rows):
+    return request.param, attack(*victim, rows, request.param, "lexicon", seed=1)
+
+
+def test_statuses_agree_with_the_models_answers(attacked, victim, rows):
+    _, outcomes = attacked
+    moved = transfer_rows(rows, outcomes)
+    answers = predict(*victim, moved)
+    for row, answer in zip(moved, answers, strict=True):
+        right = answer == row["label"]
+        assert right == (row["kind"] == "failed"), row
+    table = attack_table(outcomes)
+    assert table.skipped == 1 and outcomes[-1].status == "skipped"
+    assert outcomes[-1].edits == ()
+    assert table.succeeded >= 1
+
+
+def test_only_the_hypothesis_changes_and_no_stop_word_does(attacked, rows):
+    from pidlib.edits import word_spans
+    from pidlib.offline import word_list
+
+    _, outcomes = attacked
+    kept = set(word_list("nltk/corpora/stopwords/english"))
+    seen = 0
+    for row, outcome in zip(rows, outcomes, strict=True):
+        spans = word_spans(row["hypothesis"])
+        for column, word, replacement in outcome.edits:
+            old = row["hypothesis"][slice(*spans[word])]
+            assert column == "hypothesis" and old.lower() not in kept and old != replacement
+            seen += 1
+    assert seen >= 3
+
+
+def test_again_in_parts_and_in_another_order_the_same(attacked, victim, rows):
+    recipe, outcomes = attacked
+    order = [5, 0, 2]
+    parts = attack(*victim, [rows[k] for k in order], recipe, "lexicon", seed=1, ids=order)
+    assert parts == [outcomes[k] for k in order]
+
+
+def test_random_states_are_left_as_they_were(victim, rows):
+    def states():
+        return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+    before = states()
+    attack(*victim, rows[:1], "textbugger", "lexicon")
+    assert states() == before
+
+
+def test_the_seed_matters_to_textbugger(victim, rows):
+    runs = [attack(*victim, rows[2:4], "textbugger", "lexicon", seed=seed) for seed in (1, 2)]
+    assert runs[0] != runs[1]
+
+
+def test_resume_attacks_only_what_is_missing(victim, rows, tmp_path, monkeypatch):
+    log = tmp_path / "runs" / "log.jsonl"
+    settings = {"recipe": "textfooler", "resources": "lexicon", "log": log, "data": "pairs"}
+    whole = attack(*victim, rows, **settings)
+    content = log.read_bytes()
+    lines = content.splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:4]) + lines[4][:20])  # torn while writing the fourth
+
+    from pidlib.engine import Engine
+
+    done = []
+    real = Engine.attack
+    monkeypatch.setattr(
+        Engine, "attack", lambda self, row, key: done.append(key) or real(self, row, key)
+    )
+    assert attack(*victim, rows, **settings) == whole
+    assert done == [3, 4, 5]
+    assert log.read_bytes() == content
+    header = read_outcomes(log).header
+    assert header["configuration"]["recipe"] == "textfooler"
+    assert len(header["configuration"]["weights_sha256"]) == 64
+    assert "torch" in header["made"]["versions"]
+
+    changed = [{**rows[0], "premise": "Another text."}]
+    with pytest.raises(ValueError, match="another text for row 0"):
+        attack(*victim, changed, **settings)
+    with pytest.raises(ValueError, match="seed: 0 there, 9 now"):
+        attack(*victim, rows, **settings, seed=9)
+    with pytest.raises(ValueError, match="about"):
+        attack(*victim, rows, **settings, about={"controller": "P"})
+    assert log.read_bytes() == content
+
+
+def test_other_weights_or_a_hook_refuse_to_resume(victim, rows, tmp_path):
+    model, tokenizer = victim
+    log = tmp_path / "log.jsonl"
+    attack(model, tokenizer, rows[:1], log=log)
+    hook = model.bert.encoder.layer[0].register_forward_pre_hook(lambda *_: None)
+    try:
+        with pytest.raises(ValueError, match="hooked"):
+            attack(model, tokenizer, rows[:1], log=log)
+    finally:
+        hook.remove()
+    bias = model.classifier.bias
+    old = bias.detach().clone()
+    try:
+        with torch.no_grad():
+            bias.add_(0.01)
+        with pytest.raises(ValueError, match="weights_sha256"):
+            attack(model, tokenizer, rows[:1], log=log)
+    finally:
+        with torch.no_grad():
+            bias.copy_(old)
+
+
+def test_the_attacker_sees_a_control_while_it_is_attached(victim, rows):
+    from pidlib.recipes import Victim
+
+    model, tokenizer = victim
+    text = (rows[0]["premise"], rows[0]["hypothesis"])
+    plain = Victim(model, tokenizer)([text])
+    hook = model.bert.encoder.layer[1].register_forward_pre_hook(
+        lambda module, args: (args[0] * -1.0, *args[1:])
+    )
+    try:
+        controlled = Victim(model, tokenizer)([text])
+    finally:
+        hook.remove()
+    assert not torch.allclose(plain, controlled, atol=1e-3)
+    assert torch.equal(plain, Victim(model, tokenizer)([text]))
+
+
+def test_wrapper_counts_distinct_texts_orders_labels_and_ignores_dropout(victim):
+    from pidlib.recipes import Victim
+
+    model, tokenizer = victim
+    one = Victim(model, tokenizer)
+    texts = [PAIRS[0], PAIRS[1], PAIRS[0]]
+    seen = one(texts)
+    assert one.forwards == 2 and torch.equal(seen[0], seen[2])
+    assert torch.allclose(seen.sum(1), torch.ones(3), atol=1e-6)
+    one.forget()
+    assert one.forwards == 0
+
+    model.train()
+    try:
+        assert torch.allclose(Victim(model, tokenizer)(texts), seen, atol=1e-6)
+        assert model.training
+    finally:
+        model.eval()
+
+    names = model.config.id2label
+    try:
+        model.config.id2label = {0: "contradiction", 1: "entailment", 2: "neutral"}
+        again = Victim(model, tokenizer)(texts)
+        assert torch.allclose(again, seen[:, [1, 2, 0]], atol=1e-6)
+    finally:
+        model.config.id2label = names
+
+
+def test_same_outcomes_as_the_stock_wrapper(victim, rows):
+    for recipe in attacks.RECIPES:
+        trial = compare_wrappers(*victim, rows[:2], recipe)
+        assert trial.same
+        assert trial.queries > 4 and trial.ratio > 1
+
+
+def test_pace_counts_queries_and_forwards(victim, rows):
+    pace = attack_pace(*victim, rows[:2])
+    assert 0 < pace.forwards <= pace.queries
+
+
+def test_explanation_is_the_attack_told_step_by_step(attacked, victim, rows):
+    recipe, outcomes = attacked
+    key = next(k for k, o in enumerate(outcomes) if o.status == "succeeded")
+    told = explain(*victim, rows[key], recipe, "lexicon", seed=1, id=key)
+    assert told.outcome == outcomes[key]
+    label = rows[key]["label"]
+    assert max(range(3), key=told.probabilities.__getitem__) == label
+    assert told.steps[-1].text == rebuild(rows[key], outcomes[key].edits)["hypothesis"]
+    assert max(range(3), key=told.steps[-1].probabilities.__getitem__) != label
+    falls = [fall for _, fall in told.importance]
+    assert falls == sorted(falls, reverse=True)
+    right = [told.probabilities[label], *(step.probabilities[label] for step in told.steps)]
+    assert all(after < before for before, after in zip(right, right[1:], strict=False))
+
+
+def test_single_sentences(victim):
+    row = {"text": "The happy children are running quickly outside."}
+    row["label"] = int(predict(*victim, [row])[0])
+    (outcome,) = attack(*victim, [row], "textbugger", "lexicon")
+    assert outcome.edits and {edit.column for edit in outcome.edits} == {"text"}
+    assert transfer_rows([row], [outcome])[0]["text"] != row["text"]
+
+
+def test_a_source_of_candidates_of_your_own(victim, rows):
+    class Shout:
+        name, sha256 = "shout", "0"
+
+        def synonyms(self, word):
+            return (word + word[-1] * 3,)
+
+    outcomes = attack(*victim, rows, "textfooler", Shout())
+    new = [edit.replacement for outcome in outcomes for edit in outcome.edits]
+    assert new and all(word[-1] == word[-3] for word in new)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"recipe": "pso"}, r"unknown recipe 'pso'.*textfooler.*textbugger"),
+        ({"resources": "wordnet"}, r"unknown resources 'wordnet'.*lexicon.*ppdb.*stock"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 0.5}, "seed is 0.5"),
+        ({"rows": []}, "no rows"),
+        ({"rows": [{"premise": "a", "hypothesis": "b"}]}, "no label"),
+        ({"rows": [{"premise": "a", "hypothesis": "b", "label": 3}]}, "label 3"),
+        ({"rows": [{"premise": "a b", "hypothesis": "...", "label": 0}]}, "no word"),
+        ({"ids": [0, 0]}, "ids"),
+        ({"ids": [-1, 0]}, "ids"),
+        ({"ids": [0]}, "ids"),
+    ],
+)
+def test_bad_input_is_named(victim, rows, change, told, tmp_path):
+    settings = {"rows": rows[:2], "recipe": "textfooler", "resources": "lexicon"} | change
+    with pytest.raises(ValueError, match=told):
+        attack(*victim, **settings)
+
+
+def test_bad_input_leaves_no_log(victim, rows, tmp_path):
+    log = tmp_path / "log.jsonl"
+    with pytest.raises(ValueError, match="unknown resources"):
+        attack(*victim, rows, resources="wordnet", log=log)
+    assert not log.exists()
+
+
+def test_placeholder_labels_are_refused(victim, rows):
+    model, tokenizer = victim
+    names = model.config.id2label
+    try:
+        model.config.id2label = {k: f"LABEL_{k}" for k in range(3)}
+        with pytest.raises(ValueError, match="LABEL_0|label_0"):
+            attack(model, tokenizer, rows)
+    finally:
+        model.config.id2label = names
+
+
+def test_recipes_and_their_door_agree():
+    from pidlib import recipes
+
+    assert tuple(recipes.RECIPES) == attacks.RECIPES
+
+
+def test_stock_says_what_is_missing(victim, rows, monkeypatch):
+    from pidlib import parts
+
+    monkeypatch.setattr(parts, "find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match="tensorflow_hub.*lexicon"):
+        attack(*victim, rows, resources="stock")
+
+
+def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):
+    monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
+    with pytest.raises(FileNotFoundError, match="PIDLIB_DATA_DIR"):
+        attack(*victim, rows, resources="ppdb")
+    monkeypatch.setenv("PIDLIB_DATA_DIR", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="ppdb-synonyms.txt"):
+        attack(*victim, rows, resources="ppdb")
+
+
+@pytest.mark.data
+@pytest.mark.skipif("PIDLIB_DATA_DIR" not in os.environ, reason="PIDLIB_DATA_DIR is not set")
+def test_ppdb_candidates_are_inflected_and_exclude_opposites():
+    from pidlib.resources import candidates, tags
+
+    source = candidates("ppdb")
+    assert "automobile" in source.synonyms("car")
+    assert source.synonyms("qzxv") == () == source.synonyms("two words")
+    for word in ("dogs", "running", "happy", "quickly", "man", "inside", "two"):
+        for other in source.synonyms(word):
+            assert {t for _, t in tags(other)} & {t for _, t in tags(word)}, (word, other)
+    assert not {"woman", "boy"} & set(source.synonyms("man"))
+    assert not {"outside", "outdoors"} & set(source.synonyms("inside"))
+    assert not {"one", "three", "four"} & set(source.synonyms("two"))
+    assert source.synonyms("dogs") == candidates("ppdb").synonyms("dogs")
+
+
+def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):
+    code = (
+        "import os; before = dict(os.environ)\n"
+        "from pidlib.offline import CACHES, load_textattack\n"
+        "load_textattack()\n"
+        "import pidlib.recipes\n"
+        "print([c for c in CACHES if os.environ.get(c) != before.get(c)])\n"
+        "print(sorted(p.name for p in __import__('pathlib').Path.home().iterdir()))"
+    )
+    kept = {k: v for k, v in os.environ.items() if k not in {"TA_CACHE_DIR", "XDG_CACHE_HOME"}}
+    home = {"HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path / ".config")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=kept | home
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert done.stderr == ""
+    assert len(lines) == 2 and lines[0] == "[]"
+    assert set(eval(lines[1])) <= {".cache", ".config"}
