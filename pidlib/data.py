@@ -142,7 +142,7 @@ def fingerprint(rows) -> str:
     Examples
     --------
     >>> fingerprint([{"premise": "a", "hypothesis": "b", "label": 0}])[:8]
-    '7e4fa83c'
+    'e11d6685'
 
     Source: ours.
     """

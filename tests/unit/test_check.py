@@ -13,7 +13,7 @@ from pidlib import check
 from pidlib.gains import attenuation
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-CHAPTERS = ("03_riccati", "05_error_theorem")
+CHAPTERS = ("03_riccati", "05_error_theorem", "10_robustness")
 
 
 def exercises():
@@ -37,7 +37,7 @@ def verdict(capsys, *sources: str) -> str:
 
 
 def test_every_exercise_was_found():
-    assert len(list(exercises())) == 8
+    assert len(list(exercises())) == 11
 
 
 @pytest.mark.parametrize(("blank", "solution"), exercises())
@@ -63,6 +63,9 @@ def test_blank_fails_and_printed_solution_passes(capsys, blank, solution):
         (check.exit_error, lambda on, off, T, c: attenuation(T, c)[-1] * off + on),
         (check.layers_needed, lambda c, share: 3),
         (check.best_cost, lambda X, Z, T: X / Z),
+        (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
+        (check.six_layers, attenuation(5, 1.0)[-1]),
+        (check.paired_counts, lambda a, b: (int(b.sum()), int(a.sum()), 0.0)),
     ],
 )
 def test_wrong_answers_fail_with_a_hint(capsys, judge, wrong):
