@@ -14,7 +14,7 @@ from datasets import Dataset, concatenate_datasets
 
 from pidlib.data import VARIABLE, fingerprint, hold_out, load_nli
 from pidlib.files import write_json
-from pidlib.models import ADAPTERS, BASE, BASE_SHA256, base_classifier
+from pidlib.models import ADAPTERS, BASE, BASE_SHA256, base_classifier, load_adapter
 from pidlib.predictions import predict
 from pidlib.training import LoraSettings, save_adapter, train_lora, with_lora
 

@@ -112,7 +112,7 @@ def attack(
     file = None
     if log is not None:
         configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
-        from pidlib.results import machine, versions
+        from pidlib.environment import machine, versions
 
         file = OutcomeLog(log, configuration, {"versions": versions(), "machine": machine()})
     places = range(len(rows))

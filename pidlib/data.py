@@ -190,11 +190,9 @@ def hold_out(rows, n: int):
         places.setdefault(premise, []).append(k)
     order = sorted(places, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
     held: list[int] = []
-    for count, premise in enumerate(order, start=1):
-        held += places[premise]
-        if len(held) >= n:
-            break
-    kept = [k for premise in order[count:] for k in places[premise]]
+    while len(held) < n:
+        held += places.pop(order.pop(0))
+    kept = [k for rest in places.values() for k in rest]
     return rows.select(sorted(kept)), rows.select(sorted(held[:n]))
 
 

@@ -1,0 +1,106 @@
+"""Figures and mathematics from local copies: no page of the book asks another host for a file.
+
+Three things Sphinx does not do by itself: draw stored plotly figures, put matplotlib's SVG into
+the page so that its ink follows the theme, and serve MathJax and plotly.js from installed packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+from myst_nb.core import render
+
+PLOTLY = "application/vnd.plotly.v1+json"
+INK = "#7a7f87"  # the ink of pidlib.style
+
+
+class PlotlyMime:
+    """Renderer of myst-nb: a plotly figure becomes a box that holds its JSON."""
+
+    mime_priority_overrides = [(name, PLOTLY, 5) for name in ("html", "dirhtml", "singlehtml")]
+
+    @staticmethod
+    def handle_mime(renderer, data, inline):
+        if inline:
+            return None
+        if data.mime_type == "image/svg+xml":
+            return [nodes.raw(text=svg_box(data), format="html", classes=["output", "svg"])]
+        if data.mime_type == PLOTLY:
+            return [nodes.raw(text=plotly_box(data), format="html", classes=["output", "plotly"])]
+        return None
+
+
+def alt(data) -> str:
+    """Alt text of a figure, from the cell's metadata."""
+    return escape(data.cell_metadata.get("mystnb", {}).get("image", {}).get("alt", ""), quote=True)
+
+
+def plotly_box(data) -> str:
+    spec = dict(data.content)
+    text = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")
+    height = int(spec.get("layout", {}).get("height", 450))
+    return (
+        f'<div class="book-plotly" role="figure" aria-label="{alt(data)}"'
+        f' style="min-height:{height}px"><script type="application/json">{text}</script>'
+        "<noscript>This figure needs JavaScript; its numbers are printed below.</noscript></div>"
+    )
+
+
+def svg_box(data) -> str:
+    """Matplotlib's SVG for the page: its ink follows the theme, its ids are unique."""
+    svg = data.string[data.string.index("<svg") :]
+    tag = "m" + hashlib.sha256(svg.encode()).hexdigest()[:8] + "-"
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = re.sub(r'\bid="', 'id="' + tag, svg)
+    svg = re.sub(r'href="#', 'href="#' + tag, svg)
+    svg = svg.replace("url(#", "url(#" + tag).replace(INK, "currentColor")
+    return f'<div class="book-svg" role="img" aria-label="{alt(data)}">{svg}</div>'
+
+
+def package(name: str) -> Path:
+    """Folder of an installed package."""
+    return Path(find_spec(name).origin).parent
+
+
+def page_context(app, pagename, templatename, context, doctree):
+    if doctree is not None and any(
+        'class="book-plotly"' in node.astext() for node in doctree.findall(nodes.raw)
+    ):
+        app.add_js_file("book-plotly.js", loading_method="defer")
+
+
+def copy_assets(app, error):
+    if error or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    static.mkdir(exist_ok=True)
+    shutil.copyfile(package("plotly") / "package_data/plotly.min.js", static / "plotly.min.js")
+    source, target = package("sphinx-mathjax-offline") / "static/mathjax", static / "mathjax"
+    target.mkdir(exist_ok=True)
+    shutil.copyfile(source / "tex-mml-chtml.js", target / "tex-mml-chtml.js")
+    fonts = "output/chtml/fonts"
+    shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+
+
+def configure(app, config):
+    config.mathjax_path = "mathjax/tex-mml-chtml.js"
+    if os.environ.get("BOOK_STORED_OUTPUTS") == "1":  # the tests' build runs no notebook
+        config.nb_execution_mode = "off"
+
+
+def setup(app):
+    app.connect("config-inited", configure, priority=100)
+    plugins = render.load_mime_renders()
+    if PlotlyMime not in plugins:
+        plugins.append(PlotlyMime)
+    app.connect("html-page-context", page_context)
+    app.connect("build-finished", copy_assets)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

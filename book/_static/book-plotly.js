@@ -1,0 +1,52 @@
+/* Draws .book-plotly figures with the local plotly.min.js, fetched only when one comes near the screen. */
+(() => {
+  const here = document.currentScript.src;
+  const lib = new URL("plotly.min.js", here).href;
+  let loading = null;
+  const load = () => loading || (loading = new Promise((ok, no) => {
+    if (window.Plotly) return ok(window.Plotly);
+    const s = document.createElement("script");
+    s.src = lib; s.onload = () => ok(window.Plotly); s.onerror = no;
+    document.head.appendChild(s);
+  }));
+  const css = (name, fallback) =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim() || fallback;
+  const colours = () => ({
+    "font.color": css("--pst-color-text-base", "#222"),
+    "hoverlabel.bgcolor": css("--pst-color-surface", "#fff"),
+    "hoverlabel.font.color": css("--pst-color-text-base", "#222"),
+  });
+  const draw = async (box) => {
+    const fig = JSON.parse(box.querySelector("script").textContent);
+    const P = await load();
+    const div = document.createElement("div");
+    box.appendChild(div);
+    const layout = Object.assign({ autosize: true }, fig.layout);
+    if (box.clientWidth < 480) {              // a telephone: smaller letters, no empty bands
+      layout.font = Object.assign({}, layout.font, { size: 12 });
+      const polar = fig.data.some((trace) => trace.type === "scatterpolar");
+      if (polar) {
+        layout.margin = { l: 78, r: 78, t: 36, b: 36 };
+        layout.height = 360;
+        box.style.minHeight = "360px";
+      }
+    }
+    await P.newPlot(div, {
+      data: fig.data, layout, frames: fig.frames,
+      config: Object.assign({ responsive: true, displaylogo: false, displayModeBar: "hover" },
+        fig.config, { plotlyServerURL: "" }),
+    });
+    await P.relayout(div, colours());
+    box.dataset.drawn = "1";
+  };
+  const start = () => {
+    const seen = new IntersectionObserver((es) => es.forEach((e) => {
+      if (e.isIntersecting) { seen.unobserve(e.target); draw(e.target); }
+    }), { rootMargin: "600px" });
+    document.querySelectorAll(".book-plotly").forEach((b) => seen.observe(b));
+    new MutationObserver(() => document.querySelectorAll(".book-plotly .js-plotly-plot")
+      .forEach((d) => window.Plotly.relayout(d, colours())))
+      .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  };
+  document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", start) : start();
+})();

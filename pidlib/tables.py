@@ -1,0 +1,69 @@
+"""Tables in print: the numbers beneath a figure, as text that a test can compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], digits: int = 3) -> None:
+    """Print rows as a table, numbers rounded and right-aligned.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Column name to value, the same columns in each row.
+    digits : int
+        Decimal places of floats.
+
+    Examples
+    --------
+    >>> print_table([{"layer": 0, "rank": 323}, {"layer": 1, "rank": 292}])
+    layer  rank
+        0   323
+        1   292
+
+    Source: ours.
+    """
+    if not rows:
+        raise ValueError("there are no rows to print: give at least one")
+    heads = list(rows[0])
+    cells = [[_text(row[head], digits) for head in heads] for row in rows]
+    numeric = [not isinstance(rows[0][head], str) for head in heads]
+    widths = [max(len(v) for v in column) for column in zip(heads, *cells, strict=True)]
+    for line in (heads, *cells):
+        parts = zip(line, widths, numeric, strict=True)
+        print("  ".join(v.rjust(w) if n else v.ljust(w) for v, w, n in parts).rstrip())
+
+
+def print_counts(counts: Mapping[str, tuple[int, int]]) -> None:
+    """Print counts k of n with their percentage and 95 % Wilson interval.
+
+    Parameters
+    ----------
+    counts : mapping of str to (k, n)
+        Name to number right and number asked, 0 <= k <= n, n >= 1.
+
+    Examples
+    --------
+    >>> print_counts({"base": (81, 100)})
+    what  right    n     %  95 % interval
+    base     81  100  81.0  72.2 to 87.5
+
+    Source: Wilson's score interval, from scipy.
+    """
+    rows = []
+    for name, (right, asked) in counts.items():
+        low, high = binomtest(int(right), int(asked)).proportion_ci(method="wilson")
+        row = {"what": name, "right": int(right), "n": int(asked), "%": 100 * right / asked}
+        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
+    print_table(rows, digits=1)
+
+
+def _text(value: Any, digits: int) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.{digits}f}"
+    return str(value)

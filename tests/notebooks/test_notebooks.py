@@ -1,0 +1,175 @@
+"""Stored chapters are whole, and the tool that says so sees what is wrong."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from notebooks import ROOT, environment, in_toc, normalise, problems, write
+
+CHAPTERS = in_toc()
+by_name = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
+
+
+@by_name
+def test_chapter_is_stored_whole(path):
+    assert problems(path) == []
+
+
+@by_name
+def test_chapter_is_in_the_one_form(path, tmp_path):
+    stored = nbformat.read(path, as_version=4)
+    write(normalise(stored), tmp_path / path.name)
+    same = (tmp_path / path.name).read_text() == path.read_text()
+    assert same, f"run: python tools/notebooks.py normalise {path.relative_to(ROOT)}"
+
+
+@by_name
+def test_chapter_has_its_frame(path):
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for heading in ("What to remember", "What this does not show"):
+        assert re.search(rf"^##+ {heading}", text, re.M), f"no heading {heading!r}"
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert "use_book_style()" in code[0]
+
+
+def test_names_of_figures_and_labels_are_unique_in_the_book():
+    names: Counter[str] = Counter()
+    for path in CHAPTERS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            names[cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")] += 1
+            if cell.cell_type == "markdown":
+                names.update(re.findall(r"^:label: (\S+)", cell.source, re.M))
+    assert [name for name, count in names.items() if name and count > 1] == []
+
+
+def test_every_notebook_is_in_the_book():
+    assert sorted(CHAPTERS) == sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def good() -> nbformat.NotebookNode:
+    figure = {
+        "figure": {"name": "fig-a", "caption": "A."},
+        "image": {"alt": "A line that rises steadily."},
+    }
+    shown = new_output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "<Figure>"})
+    first = new_code_cell("1 + 1", execution_count=1)
+    second = new_code_cell("fig", execution_count=2, outputs=[shown], metadata={"mystnb": figure})
+    return new_notebook(cells=[new_markdown_cell("# A"), first, second])
+
+
+def told(notebook: nbformat.NotebookNode, folder: Path) -> str:
+    path = folder / "a.ipynb"
+    write(normalise(notebook), path)
+    return "\n".join(problems(path))
+
+
+def spoil_count(cells):
+    cells[2].execution_count = 3
+
+
+def spoil_unrun(cells):
+    cells[1].execution_count = None
+
+
+def spoil_error(cells):
+    cells[1].outputs = [new_output("error", ename="ValueError", evalue="no", traceback=[])]
+
+
+def spoil_stderr(cells):
+    cells[1].outputs = [new_output("stream", name="stderr", text="Warning")]
+
+
+def spoil_alt(cells):
+    del cells[2].metadata["mystnb"]["image"]
+
+
+def spoil_caption(cells):
+    cells[2].metadata["mystnb"]["figure"]["caption"] = ""
+
+
+def spoil_length(cells):
+    cells[1].source = "x = 1\n" * 25 + "x"
+
+
+def spoil_number(cells):
+    cells += [new_code_cell("1", execution_count=k) for k in range(3, 22)]
+
+
+def spoil_path(cells):
+    cells[1].outputs = [new_output("stream", name="stdout", text="in /home/me/a.txt")]
+
+
+def spoil_name(cells):
+    cells.append(cells[2].copy())
+    cells[3].execution_count = 3
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (spoil_count, "in order"),
+        (spoil_unrun, "in order"),
+        (spoil_error, "error output ValueError"),
+        (spoil_stderr, "stderr"),
+        (spoil_alt, "without alt text"),
+        (spoil_caption, "without caption"),
+        (spoil_length, "26 lines"),
+        (spoil_number, "21 code cells"),
+        (spoil_path, "a path of this machine"),
+        (spoil_name, "used twice"),
+    ],
+)
+def test_check_sees(spoil, says, tmp_path):
+    notebook = good()
+    assert told(notebook, tmp_path) == ""
+    spoil(notebook.cells)
+    assert says in told(notebook, tmp_path)
+
+
+def test_check_sees_a_missing_file(tmp_path):
+    assert problems(tmp_path / "none.ipynb") == ["the file is missing"]
+
+
+def test_an_expected_error_is_no_problem(tmp_path):
+    notebook = good()
+    spoil_error(notebook.cells)
+    notebook.cells[1].metadata["tags"] = ["raises-exception"]
+    assert told(notebook, tmp_path) == ""
+
+
+def test_normalise_is_stable_and_drops_what_changes():
+    notebook = good()
+    notebook.cells[1].metadata["execution"] = {"iopub.execute_input": "2026-01-01"}
+    pieces = [new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
+    notebook.cells[1].outputs = pieces
+    once = nbformat.writes(normalise(notebook))
+    assert nbformat.writes(normalise(nbformat.reads(once, as_version=4))) == once
+    assert "2026-01-01" not in once
+    assert notebook.cells[1].outputs[0].text == "a\nb\n" and len(notebook.cells[1].outputs) == 1
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_chapters_do_not_see_the_readers_data(monkeypatch):
+    monkeypatch.setenv("PIDLIB_DATA_DIR", "/somewhere")
+    env = environment()
+    assert "PIDLIB_DATA_DIR" not in env and env["HF_HUB_OFFLINE"] == "1"
+
+
+def test_sanitiser_leaves_numbers_alone():
+    config = configparser.RawConfigParser()
+    config.read(ROOT / "tests" / "nbval_sanitize.cfg")
+    text = "base 81 100 81.0 72.2 to 87.5, rank 323, 1.5e-12"
+    for section in config.sections():
+        text = re.sub(config[section]["regex"], config[section]["replace"], text)
+    assert text == "base 81 100 81.0 72.2 to 87.5, rank 323, 1.5e-12"
+    svg = '<?xml version="1.0"?><svg>\n1\n</svg>\n'
+    assert re.sub(config.get(config.sections()[-1], "regex"), "SVG", svg) == "SVG"

@@ -1,0 +1,101 @@
+"""What the pages and files of the repository say of each other is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+from book import changed, fingerprint
+from notebooks import ROOT
+from quick import CHAPTER, README, SVG, outputs
+
+TEXTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-SUMMARY.md"]
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+@pytest.mark.parametrize("name", ["README.md", "book/how-to-run.md", "book/intro.md"])
+def test_commands_named_are_commands_of_the_makefile(name):
+    named = set(re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / name).read_text(), re.M))
+    assert named and named <= targets()
+
+
+def test_how_to_run_tells_every_command():
+    text = (ROOT / "book/how-to-run.md").read_text()
+    assert [t for t in ("book", "test", "quick", "lab", "bench", "dist", "clean") if
+            f"| `make {t}` |" not in text] == []  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_relative_links_lead_to_files(name):
+    links = re.findall(r"\]\(([^)#\s]+)\)", (ROOT / name).read_text())
+    inner = [link for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in inner if not (ROOT / link).exists()] == []
+
+
+def test_pins_are_exact_and_cover_what_the_package_needs():
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!]+", pin)] == []
+    have = {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = project["dependencies"] + [need for extra in extras for need in extra]
+    names = {re.match(r"[\w.-]+", need).group().lower().replace("_", "-") for need in wanted}
+    assert sorted(names - have) == []
+
+
+def test_workflow_runs_what_the_readme_says():
+    steps = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())["jobs"]
+    commands = [step.get("run") for job in steps.values() for step in job["steps"]]
+    assert ".ci/run" in commands and "make book" in commands
+    assert re.search(r"^make test$", (ROOT / ".ci/run").read_text(), re.M)
+
+
+def test_picture_of_the_readme_is_the_chapters():
+    import nbformat
+
+    figure = outputs(nbformat.read(CHAPTER, as_version=4), SVG)[0]
+    assert README.read_text() == figure, "run: python tools/quick.py --readme"
+
+
+def test_every_skip_has_a_row():
+    rows = (ROOT / "tests/QUARANTINES.md").read_text()
+    skipping = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if re.search(r"skipif\(|pytest\.skip\(|xfail|importorskip\(", path.read_text())
+        and path.name != "test_repository.py"
+    ]
+    assert [name for name in skipping if f"`{name}`" not in rows] == []
+
+
+def test_mathematics_modules_import_without_transformers():
+    code = (
+        "import sys, pidlib.gains, pidlib.riccati, pidlib.systems, pidlib.subspaces;"
+        "sys.exit('transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_change_of_the_library_is_noticed(tmp_path):
+    (tmp_path / "lib").mkdir()
+    source = tmp_path / "lib" / "a.py"
+    source.write_text("a = 1\n")
+    before = fingerprint(("lib",), tmp_path)
+    stamp = tmp_path / "stamp"
+    assert changed(stamp, before)
+    stamp.write_text(before)
+    assert not changed(stamp, fingerprint(("lib",), tmp_path))
+    source.write_text("a = 2\n")
+    assert changed(stamp, fingerprint(("lib",), tmp_path))
+    source.write_text("a = 1\n")
+    source.rename(tmp_path / "lib" / "b.py")
+    assert changed(stamp, fingerprint(("lib",), tmp_path))

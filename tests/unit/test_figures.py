@@ -1,0 +1,177 @@
+"""Figures hold the numbers they were given, and refuse what they cannot show."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from pidlib import figures
+from pidlib.figures import INK, PALETTE, tidy
+
+AXES = ["clean", "TextFooler", "TextBugger", "PSO"]
+SERIES = {"base": [81.0, 61.3, 10.0, 30.0], "P-D": [79.3, 68.3, 21.3, 35.0]}
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with mpl.rc_context():
+        figures.use_book_style()
+        yield
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#121212"])
+@pytest.mark.parametrize("colour", [INK, *PALETTE])
+def test_colours_stand_out_in_light_and_dark(colour, ground):
+    light, dark = sorted([luminance(colour), luminance(ground)], reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def test_radar_plotly_closes_each_polygon_on_its_numbers():
+    fig = figures.radar_plotly(AXES, SERIES)
+    assert [trace.name for trace in fig.data] == list(SERIES)
+    for trace, values in zip(fig.data, SERIES.values(), strict=True):
+        assert list(trace.r) == [*values, values[0]]
+        assert list(trace.theta) == [*AXES, AXES[0]]
+    assert fig.data[0].line.dash != fig.data[1].line.dash  # told apart without colour too
+    assert tuple(fig.layout.polar.radialaxis.range) == (0, 100)
+
+
+def test_radar_plotly_tells_the_interval_on_hovering():
+    spread = {"base": [(70, 90), (50, 70), (5, 15), (20, 40)]}
+    base, control = figures.radar_plotly(AXES, SERIES, intervals=spread).data
+    assert base.text[2] == "5.0 to 15.0" and "interval" in base.hovertemplate
+    assert control.text is None and "interval" not in control.hovertemplate
+
+
+def test_radar_matplotlib_has_the_same_numbers_and_names():
+    spread = {"P-D": [(74, 84), (63, 73), (17, 26), (30, 40)]}
+    fig = figures.radar_matplotlib(AXES, SERIES, intervals=spread)
+    plot = fig.axes[0]
+    drawn = {line.get_label(): line.get_ydata() for line in plot.lines}
+    for name, values in SERIES.items():
+        assert list(drawn[name]) == [*values, values[0]]
+    assert [text.get_text() for text in plot.get_xticklabels()] == AXES
+    ends = [list(line.get_ydata()) for line in plot.lines]
+    assert all([low, high] in ends for low, high in spread["P-D"])
+
+
+@pytest.mark.parametrize("draw", [figures.radar_plotly, figures.radar_matplotlib])
+@pytest.mark.parametrize(
+    ("axes", "series", "says"),
+    [
+        (["a", "b"], {"base": [1, 2]}, "at least 3"),
+        (AXES, {}, "no series"),
+        (AXES, {"base": [1, 2, 3]}, "3 values for 4 axes"),
+        (AXES, {"base": [1, 2, 3, 101]}, "101.0, outside 0..100"),
+        (AXES, {"base": [1, 2, 3, float("nan")]}, "nan, outside"),
+    ],
+)
+def test_radar_refuses(draw, axes, series, says):
+    with pytest.raises(ValueError, match=says):
+        draw(axes, series)
+
+
+def test_svg_is_the_same_twice():
+    def svg() -> str:
+        page = io.StringIO()
+        figures.radar_matplotlib(AXES, SERIES).savefig(page, format="svg", metadata={"Date": None})
+        return page.getvalue()
+
+    assert svg() == svg()
+
+
+def test_drawing_leaves_no_open_figure():
+    figures.curves([0, 1], {"a": [1, 2]})
+    figures.spectra({"a": [2.0, 1.0]})
+    assert plt.get_fignums() == []
+
+
+def test_tidy_rounds_every_kind_of_number_and_loses_none():
+    values = np.linspace(0, 1, 7)
+    square = values[:6].reshape(2, 3).astype("float32")
+    fig = go.Figure([go.Scatter(x=np.arange(7), y=values), go.Heatmap(z=square)])
+    fig.frames = [go.Frame(data=[go.Scatter(y=values[::-1])])]
+    text = tidy(fig, 3).to_json()
+    assert "bdata" not in text
+    clean = json.loads(text)
+    assert clean["data"][0]["y"] == [round(v, 3) for v in values.tolist()]
+    assert clean["data"][0]["x"] == list(range(7))
+    assert np.allclose(clean["data"][1]["z"], square, atol=5e-4)
+    assert clean["frames"][0]["data"][0]["y"] == [round(v, 3) for v in values[::-1].tolist()]
+    assert np.array_equal(fig.data[0].y, values)  # the figure given is left alone
+
+
+def test_curves_draw_lines_and_bands():
+    lines = {"base": [3.0, 2.0, 1.0], "P-D": [2.0, 1.0, 0.5]}
+    fig = figures.curves([0, 1, 2], lines, {"P-D": ([1, 0.5, 0.2], [3, 2, 1])}, "block", "error")
+    plot = fig.axes[0]
+    assert {line.get_label(): list(line.get_ydata()) for line in plot.lines} == lines
+    assert len(plot.collections) == 1
+    assert (plot.get_xlabel(), plot.get_ylabel()) == ("block", "error")
+
+
+@pytest.mark.parametrize(("lines", "says"), [({}, "no lines"), ({"a": [1.0]}, "1 values for 2")])
+def test_curves_refuse(lines, says):
+    with pytest.raises(ValueError, match=says):
+        figures.curves([0, 1], lines)
+
+
+def test_spectra_are_shares_whatever_the_order():
+    eigenvalues = np.array([1.0, 5.0, 3.0, 1.0])
+    line = figures.spectra({"x_0": eigenvalues}, thresholds=[0.99]).axes[0].lines[0]
+    assert np.allclose(line.get_ydata(), [0.5, 0.8, 0.9, 1.0])
+    with pytest.raises(ValueError, match="-1"):
+        figures.spectra({"x_0": [3.0, -1.0]})
+
+
+def test_agreement_has_a_diagonal_over_all_points():
+    fig = figures.agreement({"a": [1e-3, 1.0]}, {"a": [2e-3, 8.0]})
+    diagonal = fig.axes[0].lines[-1]
+    assert list(diagonal.get_xdata()) == list(diagonal.get_ydata()) == [1e-3, 8.0]
+
+
+def test_slider_carries_every_position_and_keeps_the_axis_still():
+    frames = {"0.1": {"a": [0, 1], "b": [0, 3]}, "0.2": {"a": [0, 2], "b": [0, 9]}}
+    fig = figures.slider([0, 1], frames, "c")
+    assert [step.args[0]["y"] for step in fig.layout.sliders[0].steps] == [
+        [[0, 1], [0, 3]],
+        [[0, 2], [0, 9]],
+    ]
+    low, high = fig.layout.yaxis.range
+    assert low < 0 and high > 9
+    with pytest.raises(ValueError, match="same lines"):
+        figures.slider([0], {"1": {"a": [0]}, "2": {"b": [0]}}, "c")
+
+
+def test_table_is_aligned(capsys):
+    figures.print_table([{"what": "base", "%": 81.0}, {"what": "P-D control", "%": 9.25}], 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["what            %", "base         81.0", "P-D control   9.2"]
+    with pytest.raises(ValueError, match="no rows"):
+        figures.print_table([])
+
+
+def test_counts_print_wilson_by_its_formula(capsys):
+    right, asked, z = 68, 100, 1.959964
+    share = right / asked
+    middle = (share + z * z / (2 * asked)) / (1 + z * z / asked)
+    half = z / (1 + z * z / asked)
+    half *= (share * (1 - share) / asked + z * z / (4 * asked**2)) ** 0.5
+    figures.print_counts({"base": (right, asked)})
+    out = capsys.readouterr().out
+    assert f"{100 * (middle - half):.1f} to {100 * (middle + half):.1f}" in out
+    assert "68  100  68.0" in out
+    with pytest.raises(ValueError):
+        figures.print_counts({"base": (5, 4)})

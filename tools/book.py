@@ -1,0 +1,116 @@
+"""Build the book.
+
+python tools/book.py build    run the chapters that changed, build the site, say where it is
+python tools/book.py stored   build from the stored outputs, run nothing (for the tests)
+python tools/book.py dist     put the built site into dist/book.zip
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from notebooks import ROOT, environment, in_toc
+
+BUILD = ROOT / "_build"
+SITE = BUILD / "html"
+STORED = BUILD / "stored" / "_build" / "html"
+PAGES = ("book", "notebooks", "_config.yml", "_toc.yml")
+LIBRARY = ("pidlib", "requirements.txt")
+
+
+def fingerprint(names: tuple[str, ...], root: Path = ROOT) -> str:
+    """Hash of the names and contents of files and of all files in folders."""
+    total = hashlib.sha256()
+    for name in names:
+        place = root / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                total.update(str(path.relative_to(root)).encode() + b"\0")
+                total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def changed(stamp: Path, value: str) -> bool:
+    """Whether the stamp is missing or holds another value."""
+    return not stamp.exists() or stamp.read_text() != value
+
+
+def sphinx(extra: list[str], env: dict[str, str]) -> int:
+    """Jupyter Book with every warning an error."""
+    program = str(Path(sys.executable).with_name("jupyter-book"))
+    command = [program, "build", ".", "-W", "-n", "--keep-going", *extra]
+    return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+
+
+def build() -> int:
+    """Run what changed and build the site."""
+    start = time.perf_counter()
+    library, pages = BUILD / ".library-hash", BUILD / ".pages-hash"
+    # The cache knows a chapter by its cells alone, so a change of the library must empty it.
+    now = fingerprint(LIBRARY)
+    if changed(library, now):
+        shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
+    BUILD.mkdir(exist_ok=True)
+    library.write_text(now)
+    content = fingerprint(PAGES) + now
+    whole = changed(pages, content)  # a glued number may stand on a page that did not change
+    code = sphinx(["--all"] if whole else [], environment())
+    if code:
+        pages.unlink(missing_ok=True)
+        print("The book was not built: see the first warning or error above.", flush=True)
+        return code
+    pages.write_text(content)
+    times()
+    print(f"Built in {time.perf_counter() - start:.0f} s. Open {SITE / 'index.html'}", flush=True)
+    return 0
+
+
+def times() -> None:
+    """Print how long each chapter took when it was last run."""
+    from jupyter_cache import get_cache
+
+    cache = get_cache(str(BUILD / ".jupyter_cache"))
+    taken = {}
+    for record in cache.list_cache_records():
+        taken[Path(record.uri).name] = record.data.get("execution_seconds")
+    print("\nSeconds per chapter, when it was last run:")
+    for path in in_toc():
+        seconds = taken.get(path.name)
+        print(f"  {path.stem:<24}" + ("  not run" if seconds is None else f"{seconds:8.1f}"))
+
+
+def stored() -> int:
+    """Build a second site from the stored outputs."""
+    env = environment() | {"BOOK_STORED_OUTPUTS": "1"}
+    shutil.rmtree(BUILD / "stored", ignore_errors=True)
+    return sphinx(["--all", "--path-output", str(BUILD / "stored")], env)
+
+
+def dist() -> int:
+    """Pack the built site."""
+    if not (SITE / "index.html").exists():
+        print("There is no built site; run make book first.")
+        return 1
+    (ROOT / "dist").mkdir(exist_ok=True)
+    part = shutil.make_archive(str(ROOT / "dist" / "book.part"), "zip", SITE)
+    os.replace(part, ROOT / "dist" / "book.zip")
+    print(f"Wrote dist/book.zip, {(ROOT / 'dist' / 'book.zip').stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def main() -> int:
+    """Door of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["build", "stored", "dist"])
+    return {"build": build, "stored": stored, "dist": dist}[parser.parse_args().what]()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""Run notebooks in place, write them in one form, and check what they hold.
+
+python tools/notebooks.py run PATH...         execute, then store the outputs
+python tools/notebooks.py normalise PATH...   write in one form, run nothing
+python tools/notebooks.py check [PATH...]     say what is wrong; default: all in _toc.yml
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import yaml
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ("image/svg+xml", "image/png", "application/vnd.plotly.v1+json")
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LINES, CELLS, BYTES = 25, 20, 1_500_000
+PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
+
+
+def in_toc(root: Path = ROOT) -> list[Path]:
+    """Notebooks that _toc.yml names, in its order."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text())
+    chapters = [c for part in toc.get("parts", [toc]) for c in part.get("chapters", [])]
+    files = [chapter["file"] for chapter in chapters]
+    return [root / f"{name}.ipynb" for name in files if name.startswith("notebooks/")]
+
+
+def environment() -> dict[str, str]:
+    """The reader's environment without what could change a page."""
+    kept = {k: v for k, v in os.environ.items() if k != "PIDLIB_DATA_DIR"}
+    offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return kept | offline | {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "PYTHONHASHSEED": "0"}
+
+
+def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The same notebook without whatever differs from run to run."""
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    seen: dict[str, int] = {}
+    for cell in notebook.cells:
+        cell.source = cell.source.rstrip()
+        tag = hashlib.sha256((cell.cell_type + cell.source).encode()).hexdigest()[:8]
+        seen[tag] = seen.get(tag, 0) + 1
+        cell.id = tag if seen[tag] == 1 else f"{tag}-{seen[tag]}"
+        kept = {"tags", "mystnb", "slideshow"} & set(cell.metadata)
+        cell.metadata = nbformat.from_dict({k: cell.metadata[k] for k in sorted(kept)})
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
+    return notebook
+
+
+def joined(outputs: list) -> list:
+    """Outputs with neighbouring pieces of one stream put together."""
+    kept: list = []
+    for output in outputs:
+        output.pop("transient", None)
+        stream = output.output_type == "stream"
+        if stream and kept and kept[-1].get("name") == output.name:
+            kept[-1].text += output.text
+            continue
+        if "image/svg+xml" in output.get("data", {}):
+            output.data.pop("image/png", None)
+        kept.append(output)
+    return kept
+
+
+def write(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write whole or not at all."""
+    nbformat.validate(notebook)
+    part = path.with_suffix(".ipynb.part")
+    part.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def run(path: Path, timeout: int = 600) -> float:
+    """Execute in place, in the folder of the notebooks; return the seconds taken."""
+    notebook = normalise(nbformat.read(path, as_version=4))
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+    )
+    start = time.perf_counter()
+    client.execute(env=environment())
+    write(normalise(notebook), path)
+    return time.perf_counter() - start
+
+
+def problems(path: Path) -> list[str]:
+    """What is wrong with a stored notebook, one line each."""
+    if not path.exists():
+        return ["the file is missing"]
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    found = [] if len(cells) <= CELLS else [f"{len(cells)} code cells, at most {CELLS}"]
+    if path.stat().st_size > BYTES:
+        found.append(f"{path.stat().st_size:,} bytes, at most {BYTES:,}")
+    counts = [cell.execution_count for cell in cells]
+    if counts != list(range(1, len(cells) + 1)):
+        found.append(f"cells were not run once, in order: {counts}")
+    names = [c.metadata.get("mystnb", {}).get("figure", {}).get("name") for c in cells]
+    twice = {name for name in names if name and names.count(name) > 1}
+    found += [f"figure name {name!r} is used twice" for name in sorted(twice)]
+    for number, cell in enumerate(cells, 1):
+        found += [f"cell {number}: {text}" for text in cell_problems(cell)]
+    return found
+
+
+def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
+    """What is wrong with one code cell."""
+    found, tags = [], cell.metadata.get("tags", [])
+    if cell.source.count("\n") + 1 > LINES:
+        found.append(f"{cell.source.count(chr(10)) + 1} lines, at most {LINES}")
+    for output in cell.outputs:
+        if output.output_type == "error" and "raises-exception" not in tags:
+            found.append(f"error output {output.ename}: {output.evalue[:80]}")
+        if output.output_type == "stream" and output.name == "stderr":
+            found.append(f"text on stderr: {output.text.strip()[:80]!r}")
+        data = output.get("data", {})
+        text = output.get("text", "") or str(data.get("text/plain", ""))
+        if (private := PRIVATE.search(text)) and "nbval-ignore-output" not in tags:
+            found.append(f"a path of this machine in the output: {private.group()!r}")
+        if any(kind in data for kind in FIGURES):
+            mystnb = cell.metadata.get("mystnb", {})
+            if len(mystnb.get("image", {}).get("alt", "")) < 20:
+                found.append("figure without alt text (metadata mystnb.image.alt)")
+            lacking = [k for k in ("name", "caption") if not mystnb.get("figure", {}).get(k)]
+            found += [f"figure without {k} (metadata mystnb.figure.{k})" for k in lacking]
+    return found
+
+
+def main() -> int:
+    """Door of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["run", "normalise", "check"])
+    parser.add_argument("paths", nargs="*", type=Path)
+    asked = parser.parse_args()
+    paths = [path.resolve() for path in asked.paths] or in_toc()
+    failed = 0
+    for path in paths:
+        try:
+            if asked.what == "run":
+                print(f"{path.name}: ran in {run(path):.1f} s", flush=True)
+            if asked.what == "normalise":
+                write(normalise(nbformat.read(path, as_version=4)), path)
+        except (CellExecutionError, TimeoutError, FileNotFoundError) as error:
+            print(f"{path.name}: failed; the file was left as it was\n{error}", flush=True)
+            failed += 1
+            continue
+        for text in problems(path):
+            print(f"{path.name}: {text}", flush=True)
+            failed += asked.what == "check"
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
