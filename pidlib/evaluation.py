@@ -49,7 +49,9 @@ class Proportion:
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return f"{100 * self.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}] ({self.right}/{self.n})"
+        return (
+            f"{100 * self.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}] ({self.right}/{self.n})"
+        )
 
 
 @dataclass(frozen=True)

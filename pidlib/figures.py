@@ -176,8 +176,11 @@ def radar_matplotlib(
     for angle in angles:
         plot.plot([angle, angle], [0, top], **_hair())
     plot.set_ylim(0, top)
-    plot.set_rgrids(rings, [f"{ring:g} %" for ring in rings], angle=np.degrees(angles[1]) / 2)
-    plot.tick_params(axis="y", labelsize=9)
+    plot.set_yticks([])
+    middle = angles[1] / 2  # where an edge of the polygon is nearest to the centre
+    for ring in rings:
+        place = dict(ha="left", va="bottom", fontsize=9, color=INK)
+        plot.text(middle, ring * np.cos(middle), f" {ring:g} %", **place)
     plot.set_xticks(angles, list(axes))
     plot.tick_params(axis="x", pad=8)
     fig.legend(loc="outside lower center", ncols=len(rows))

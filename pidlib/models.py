@@ -136,9 +136,7 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
     Source: ours.
     """
     folder = base_folder()
-    config = AutoConfig.from_pretrained(
-        folder, **_label_names(), attn_implementation=attention
-    )
+    config = AutoConfig.from_pretrained(folder, **_label_names(), attn_implementation=attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = BertForSequenceClassification(config)

@@ -18,8 +18,8 @@ from safetensors.torch import load_file
 
 from pidlib.batches import MAX_LENGTH, texts
 from pidlib.data import fingerprint
-from pidlib.labels import check_labels
 from pidlib.files import write_json, write_tensors
+from pidlib.labels import check_labels
 from pidlib.predictions import predict
 
 

@@ -1,0 +1,251 @@
+"""Labels survive synonym swaps, splits share no scene, and nothing shallow tells the label."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix, hstack
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from pidlib.captions import SIZES, captions, scenes
+from pidlib.drafts import scene_key, split_of
+from pidlib.lexicon import Lexicon
+from pidlib.scenes import infer
+from pidlib.wording import tokens
+
+LEXICON = Lexicon.load()
+WORN = ("in", "wearing", "sporting")
+NUMBERS = {"a": 1, "an": 1, "some": 0, "two": 2, "three": 3, "four": 4}
+
+
+class Reader:
+    """Reads a caption back into its scene; knows the sentence forms, not the generator."""
+
+    def __init__(self, text):
+        front, _, body = text.lower().rstrip(".").rpartition(", ")
+        self.words, self.scene = body.split(), {}
+        if "being" in self.words:
+            self.passive()
+        else:
+            self.active()
+        self.tail()
+        self.words = front.split()
+        self.tail()
+
+    def kind(self, place=0):
+        word = self.words[place] if place < len(self.words) else ""
+        name = LEXICON.concept(word)
+        return name, (LEXICON.concepts[name] if name else {})
+
+    def take(self, *words):
+        if self.words and self.words[0] in words:
+            return self.words.pop(0)
+        return None
+
+    def noun_phrase(self):
+        number, quality = NUMBERS.get(self.take(*NUMBERS), 1), None
+        if self.kind()[1].get("kind") == "adjective":
+            quality = self.kind()[0]
+            self.words.pop(0)
+        name, entry = self.kind()
+        assert entry["kind"] == "noun", self.words
+        self.words.pop(0)
+        return name, number, quality
+
+    def set(self, **facts):
+        self.scene.update({slot: value for slot, value in facts.items() if value is not None})
+
+    def subject(self):
+        name, number, trait = self.noun_phrase()
+        self.set(subject=name, number=number, trait=trait)
+        self.dressed()
+
+    def dressed(self):
+        if len(self.words) > 1 and self.words[0] in WORN and self.words[1] != "the":
+            self.words.pop(0)
+            name, _, colour = self.noun_phrase()
+            self.scene["garment"] = (name, colour)
+
+    def thing(self):
+        name, number, quality = self.noun_phrase()
+        self.set(object=name, quality=quality, count_object=None if number == 1 else number)
+
+    def manner(self):
+        if self.kind()[1].get("kind") == "adverb" and self.kind()[0] != "alone":
+            self.scene["manner"] = self.kind()[0]
+            self.words.pop(0)
+
+    def action(self):
+        name, entry = self.kind()
+        if entry.get("kind") == "verb":
+            self.scene["action"] = name
+            self.words.pop(0)
+            return True
+        return False
+
+    def active(self):
+        self.take("there")
+        self.take("is", "are")
+        self.subject()
+        self.take("is", "are")
+        self.dressed()
+        self.manner()
+        if self.action() and self.kind()[1].get("kind") in ("noun", "adjective"):
+            self.thing()
+        elif "action" in self.scene and self.words and self.words[0] in NUMBERS:
+            self.thing()
+        self.manner()
+
+    def passive(self):
+        self.thing()
+        self.take("is", "are")
+        self.take("being")
+        self.manner()
+        assert self.action() and self.take("by")
+        self.subject()
+
+    def tail(self):
+        while self.words:
+            word = self.words.pop(0)
+            if word == "with":
+                self.scene["company"] = self.noun_phrase()[0]
+            elif word == "on" and self.words[0] in ("a", "an"):
+                self.scene["sky"] = LEXICON.concept(self.words[1])
+                del self.words[:3]
+            elif word in ("in", "at", "on"):
+                assert self.take("the")
+                self.scene["place"] = LEXICON.concept(self.words.pop(0))
+            else:
+                slot = "company" if LEXICON.concept(word) == "alone" else "place"
+                self.scene[slot] = LEXICON.concept(word)
+                assert self.scene[slot] in ("alone", "indoors", "outdoors"), word
+
+
+@cache
+def rows(split):
+    return scenes(split)
+
+
+def test_the_reader_finds_the_scene_behind_every_text():
+    for row in scenes("train", n=3000):
+        for part in ("premise", "hypothesis"):
+            assert Reader(row[part]).scene == row[f"{part}_scene"], row[part]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, 599), st.sampled_from(["train", "validation", "test"]), st.data())
+def test_labels_survive_synonym_swaps(k, split, data):
+    row = scenes(split, n=600)[k]
+    read = []
+    for part in ("premise", "hypothesis"):
+        words = row[part].rstrip(".").split()
+        for place, word in enumerate(words):
+            others = LEXICON.synonyms(word.rstrip(","))
+            if others and data.draw(st.booleans()):
+                words[place] = data.draw(st.sampled_from(others)) + ("," if "," in word else "")
+        read.append(Reader(" ".join(words)).scene)
+    assert infer(*read) == row["label"]
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.integers(-(2**40), 2**40), st.sampled_from(list(SIZES)))
+def test_any_seed_gives_balanced_distinct_rows_with_right_labels(seed, split):
+    found = scenes(split, n=90, seed=seed)
+    assert [sum(row["label"] == k for row in found) for k in range(3)] == [30, 30, 30]
+    assert len({(row["premise"], row["hypothesis"]) for row in found}) == 90
+    for row in found:
+        assert infer(row["premise_scene"], row["hypothesis_scene"]) == row["label"]
+        assert split_of(row["premise_scene"]) == split_of(row["hypothesis_scene"]) == split
+
+
+def test_full_splits_are_distinct_balanced_and_share_no_scene():
+    keys, texts = {}, {}
+    for split, size in SIZES.items():
+        found = rows(split)
+        assert len(found) == size
+        assert len({(row["premise"], row["hypothesis"]) for row in found}) == size
+        counts = np.bincount([row["label"] for row in found])
+        assert counts.max() - counts.min() <= 1
+        parts = ("premise", "hypothesis")
+        keys[split] = {scene_key(row[f"{part}_scene"]) for row in found for part in parts}
+        texts[split] = {row[part] for row in found for part in parts}
+    for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
+        assert not keys[a] & keys[b]
+        assert not texts[a] & texts[b]
+
+
+def _overlap(row):
+    p, h = tokens(row["premise"]), tokens(row["hypothesis"])
+    known, asked = set(p), set(h)
+    pairs, asked_pairs = set(zip(p, p[1:], strict=False)), set(zip(h, h[1:], strict=False))
+    both, stems = len(known & asked), {word[:4] for word in p}
+    return [
+        both,
+        len(asked - known),
+        len(known - asked),
+        both / len(asked),
+        both / len(known | asked),
+        len(asked_pairs - pairs),
+        len({word[:4] for word in h} - stems),
+    ]
+
+
+def _lengths(row):
+    p, h = row["premise"], row["hypothesis"]
+    words = len(p.split()), len(h.split())
+    return [*words, words[0] - words[1], len(p), len(h), len(p) - len(h), words[1] / words[0]]
+
+
+@cache
+def _features():
+    """Sparse feature blocks of 9,000 train and 3,000 test pairs, with their labels."""
+    sets = captions("train", n=9000), captions("test", n=3000)
+    blocks = {}
+    for name, take in (("overlap", _overlap), ("length", _lengths)):
+        blocks[name] = tuple(np.array([take(row) for row in found], float) for found in sets)
+    for part in ("premise", "hypothesis"):
+        bag = CountVectorizer(ngram_range=(1, 2), min_df=2)
+        first = bag.fit_transform([row[part] for row in sets[0]])
+        blocks[part] = first, bag.transform([row[part] for row in sets[1]])
+    return blocks, tuple(np.array([row["label"] for row in found]) for found in sets)
+
+
+def _score(classifier, block):
+    (train, test), (y, z) = block, _features()[1]
+    return classifier.fit(train, y).score(test, z)
+
+
+def _linear():
+    return LogisticRegression(C=0.1, max_iter=300)
+
+
+@pytest.mark.parametrize("name", ["hypothesis", "premise"])
+def test_one_text_alone_does_not_tell_the_label(name):
+    assert _score(_linear(), _features()[0][name]) < 0.5
+
+
+@pytest.mark.parametrize("name", ["overlap", "length"])
+def test_overlap_and_lengths_do_not_tell_the_label(name):
+    block = _features()[0][name]
+    tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=20, random_state=0)
+    assert _score(make_pipeline(StandardScaler(), _linear()), block) < 0.5
+    assert _score(tree, block) < 0.5
+
+
+def test_all_shallow_features_together_stay_weak():
+    blocks = _features()[0]
+    dense = [np.hstack([blocks["overlap"][k], blocks["length"][k]]) for k in range(2)]
+    scale = StandardScaler().fit(dense[0])
+    joined = [
+        hstack([blocks["premise"][k], blocks["hypothesis"][k], csr_matrix(scale.transform(d))])
+        for k, d in enumerate(dense)
+    ]
+    assert _score(_linear(), [matrix.tocsr() for matrix in joined]) < 0.55

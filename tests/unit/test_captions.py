@@ -1,0 +1,194 @@
+"""The caption pairs, their rules of inference and their lexicon."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from pidlib.captions import SIZES, captions, scenes
+from pidlib.lexicon import FORMS, Lexicon
+from pidlib.scenes import infer, kind_relation, plausible
+
+GIRL = {"subject": "girl", "number": 1, "action": "v:sleep", "place": "park"}
+TWO = {"subject": "girl", "number": 2, "action": "v:feed", "object": "duck"}
+
+
+@pytest.mark.parametrize(
+    ("premise", "hypothesis", "label"),
+    [
+        (GIRL, {"subject": "child", "number": 1}, 0),
+        (GIRL, {"subject": "person", "number": 1, "action": "v:rest"}, 0),
+        (GIRL, {"subject": "girl", "number": 1, "place": "outdoors"}, 0),
+        (GIRL, {"subject": "girl", "number": 1, "action": "v:sleep", "company": "friend"}, 1),
+        (GIRL, {"subject": "girl", "number": 1, "garment": ("coat", "red")}, 1),
+        (GIRL, {"subject": "girl", "number": 1, "action": "v:run"}, 2),
+        (GIRL, {"subject": "dog", "number": 1, "action": "v:sleep"}, 2),
+        (GIRL, {"subject": "girl", "number": 1, "place": "kitchen"}, 2),
+        (GIRL, {"subject": "girl", "number": 1, "place": "indoors"}, 2),
+        (GIRL, {"subject": "girl", "number": 1, "place": "garden"}, None),
+        (TWO, {"subject": "child", "number": 0, "action": "v:feed", "object": "bird"}, 0),
+        (TWO, {"subject": "girl", "number": 3, "action": "v:feed"}, 2),
+        (TWO, {"subject": "child", "number": 3, "action": "v:feed"}, None),
+        (TWO, {"subject": "girl", "number": 1, "action": "v:feed"}, None),
+        (TWO, {"subject": "girl", "number": 2, "action": "v:feed", "object": "horse"}, 2),
+        (
+            {**GIRL, "garment": ("coat", "red")},
+            {"subject": "girl", "number": 1, "garment": ("coat", "blue")},
+            2,
+        ),
+        (
+            {**GIRL, "garment": ("coat", "red")},
+            {"subject": "girl", "number": 1, "garment": ("hat", "blue")},
+            1,
+        ),
+        (
+            {"subject": "puppy", "number": 1, "trait": "big"},
+            {"subject": "dog", "number": 1, "trait": "big"},
+            None,
+        ),
+    ],
+)
+def test_rules_of_inference(premise, hypothesis, label):
+    assert infer(premise, hypothesis) == label
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "relation"),
+    [
+        ("puppy", "animal", 0),
+        ("animal", "puppy", 1),
+        ("doctor", "woman", 1),
+        ("doctor", "chef", 2),
+        ("woman", "girl", None),
+        ("apple", "food", 0),
+        ("boat", "vehicle", 0),
+        ("soup", "stew", None),
+        ("farm", "barn", None),
+        ("beach", "indoors", 2),
+    ],
+)
+def test_kinds(known, asked, relation):
+    assert kind_relation(known, asked) == relation
+
+
+def test_implausible_scenes():
+    assert not plausible({**GIRL, "sky": "sunny", "place": "kitchen"})
+    assert not plausible({"subject": "girl", "number": 1, "action": "v:drive", "object": "car"})
+    assert not plausible({"subject": "girl", "number": 2, "company": "alone"})
+    assert not plausible({"subject": "dog", "number": 1, "garment": ("hat", None)})
+    assert not plausible({"subject": "girl", "number": 1, "trait": "old"})
+
+
+def test_sizes_keys_and_balance_of_prefixes():
+    rows = captions("validation", n=SIZES["validation"] // 4)
+    assert {tuple(row) for row in rows} == {("premise", "hypothesis", "label")}
+    for n in (3, 100, 301, len(rows)):
+        counts = Counter(row["label"] for row in rows[:n])
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_prefixes_are_stable_and_copies_are_safe():
+    rows = captions("test", n=200)
+    rows[0]["premise"] = "spoiled"
+    assert captions("test", n=200)[1:] == rows[1:]
+    assert captions("test", n=5)[0]["premise"] != "spoiled"
+    assert captions("test", n=5, seed=1) != captions("test", n=5)
+
+
+def test_every_hypothesis_occurs_once_under_each_label():
+    rows = captions("test", n=180 * 3)
+    labels = {}
+    for row in rows:
+        labels.setdefault(row["hypothesis"], []).append(row["label"])
+    assert all(sorted(found) == [0, 1, 2] for found in labels.values())
+
+
+def test_english_form():
+    for row in captions("train", n=1500):
+        for text in (row["premise"], row["hypothesis"]):
+            assert re.fullmatch(r"[A-Z][a-z]*,? [a-z ,]+\.", text), text
+            assert not re.search(r"\ba [aeiou]|\ban [^aeiou]|  ", text.lower()), text
+            assert not re.search(r"\b(\w+) \1\b", text), text
+
+
+def test_labels_follow_from_the_scenes():
+    for row in scenes("train", n=1500):
+        assert infer(row["premise_scene"], row["hypothesis_scene"]) == row["label"]
+
+
+def test_order_does_not_depend_on_the_hash_seed():
+    code = (
+        "import hashlib, json\nfrom pidlib.captions import captions\n"
+        "rows = [captions(s, n=300) for s in ('train', 'validation', 'test')]\n"
+        "print(hashlib.sha256(json.dumps(rows).encode()).hexdigest())"
+    )
+    here = [captions(s, n=300) for s in ("train", "validation", "test")]
+    digest = hashlib.sha256(json.dumps(here).encode()).hexdigest()
+    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == digest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("dev",), ValueError, "'dev'.*train, validation, test"),
+        (("test", 0), ValueError, "n is 0"),
+        (("test", -1), ValueError, "n is -1"),
+        (("test", 5001), ValueError, "5001.*5000"),
+        (("test", 2.5), TypeError, "2.5"),
+        (("test", True), TypeError, "True"),
+        (("test", 5, "a"), TypeError, "seed is 'a'"),
+    ],
+)
+def test_bad_input(arguments, error, message):
+    with pytest.raises(error, match=message):
+        captions(*arguments)
+
+
+def test_no_word_has_two_meanings():
+    owners = {}
+    for name, entry in Lexicon.load().concepts.items():
+        for form in FORMS:
+            for word in entry.get(form, []):
+                assert owners.setdefault(word, (name, form)) == (name, form), word
+
+
+def test_synonyms_are_symmetric_single_words_in_the_same_inflection():
+    lexicon = Lexicon.load()
+    for word in lexicon.words:
+        for other in lexicon.synonyms(word):
+            assert re.fullmatch("[a-z]+", other)
+            assert word in lexicon.synonyms(other)
+            assert lexicon.concept(other) == lexicon.concept(word)
+    for name, entry in lexicon.concepts.items():
+        if entry["kind"] == "verb":
+            assert all(word.endswith("ing") or name == "v:sit" for word in entry["ing"])
+            assert len(entry.get("participle", entry["ing"])) == len(entry["ing"])
+
+
+def test_lexicon_names_are_known():
+    lexicon = Lexicon.load()
+    for entry in lexicon.concepts.values():
+        for key in ("parents", "subjects", "objects", "places"):
+            assert set(entry.get(key, [])) <= set(lexicon.concepts)
+
+
+def test_captions_leave_synonyms_for_the_attack():
+    lexicon = Lexicon.load()
+    used = Counter()
+    for row in captions("train", n=1500):
+        used.update(re.findall("[a-z]+", f"{row['premise']} {row['hypothesis']}".lower()))
+    content = {word: k for word, k in used.items() if lexicon.concept(word)}
+    unseen = {word for word in lexicon.words if word not in used}
+    swappable = sum(k for word, k in content.items() if set(lexicon.synonyms(word)) & unseen)
+    assert swappable / sum(content.values()) > 0.6
