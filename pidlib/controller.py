@@ -1,0 +1,476 @@
+"""PID control of a transformer's hidden states: fit, attach, look into, keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from pidlib.batches import MAX_LENGTH, batches
+from pidlib.blocks import Blocks, Control, find_blocks
+from pidlib.diagnosis import Diagnosis, LayerDiagnosis
+from pidlib.eigenbases import Eigenbases, Origin, learn, load, save
+from pidlib.fingerprints import changed_blocks
+from pidlib.laws import (
+    LAWS,
+    Gain,
+    Residual,
+    Static,
+    parse_gains,
+    parse_scheme,
+    static_gain,
+    strengths,
+)
+from pidlib.subspaces import rank_for
+
+PUBLISHED = {
+    ("distilbert", 6): 4,
+    ("roberta", 12): 2,
+    ("roberta", 24): 5,
+    ("bert", 24): 3,
+    ("opt", 24): 6,
+}
+"""Blocks k whose outputs the published code controls besides the embedding: x_0, ..., x_k."""
+
+_ATTACHED: WeakKeyDictionary[nn.Module, PIDController] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class PIDController:
+    """A feedback that pulls hidden states towards where clean text leaves them.
+
+    Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`.
+
+    Attributes
+    ----------
+    bases : Eigenbases
+        What was learnt from clean text.
+    scheme : str
+        Terms used, for example "P-D".
+    variance : float
+        Share of variance that each subspace holds, above 0 and at most 1.
+    c : float
+        Control cost, from 0 (full correction) to infinity (none).
+    law : {"averaged", "exact-gain", "residual"}
+        See `pidlib.laws`.
+    gains : "normalised", "paper" or mapping of term to float
+        See `pidlib.laws.parse_gains`.
+    layers : None, "published" or tuple of int
+        Controlled states: all, those of the published code, or these.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from transformers import BertConfig, BertForSequenceClassification
+    >>> names = {0: "entailment", 1: "neutral", 2: "contradiction"}
+    >>> config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=2, id2label=names,
+    ...                     num_attention_heads=2, intermediate_size=8)
+    >>> model = BertForSequenceClassification(config).eval()
+    >>> inputs = {"input_ids": torch.tensor([[1, 5, 4, 2], [1, 6, 7, 2]])}
+    >>> batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
+    >>> controller = PIDController.from_batches(model, [batch], scheme="PD", variance=0.8)
+    >>> print(controller.summary())
+    P-D control, averaged law, variance 0.8, c = 0.001; fitted on 8 tokens of 2 correct rows out of 2
+    >>> base = model(**inputs).logits
+    >>> with controller.attached(model):
+    ...     controlled = model(**inputs).logits
+    >>> torch.equal(controlled, base), torch.equal(model(**inputs).logits, base)
+    (False, True)
+
+    Source: Propositions 1 and 2, Algorithm 1. Departure: the paper names neither c nor
+    layers; by default c = 0.001, the published code's value, and all T states.
+    """
+
+    bases: Eigenbases
+    scheme: str = "P-D"
+    variance: float = 0.99
+    c: float = 1e-3
+    law: str = "averaged"
+    gains: str | Mapping[str, float] = "normalised"
+    layers: str | tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check every setting against the bases."""
+        object.__setattr__(self, "scheme", parse_scheme(self.scheme))
+        missing = [i for i in self.scheme.split("-") if i not in self.bases.values]
+        if missing:
+            raise ValueError(
+                f"scheme {self.scheme!r} needs the bases of {missing}; fitted were "
+                f"{list(self.bases.values)}: fit again with terms='PID'"
+            )
+        parse_gains(self.scheme, self.gains)
+        if self.law not in LAWS:
+            raise ValueError(f"unknown law {self.law!r}; choose one of {LAWS}")
+        if not isinstance(self.c, int | float) or math.isnan(self.c) or self.c < 0:
+            raise ValueError(f"c is {self.c!r}; give a control cost of at least 0, such as 1e-3")
+        rank_for(self.bases.values["P"][0], self.variance)  # refuses a variance out of range
+        _ = self.controlled  # refuses layers that do not exist
+        if self.layers not in (None, "published"):
+            object.__setattr__(self, "layers", self.controlled)
+
+    @classmethod
+    def fit(
+        cls,
+        model: nn.Module,
+        tokenizer: Any,
+        rows: Sequence[Mapping[str, Any]],
+        scheme: str = "PD",
+        variance: float = 0.99,
+        c: float = 1e-3,
+        law: str = "averaged",
+        gains: str | Mapping[str, float] = "normalised",
+        layers: str | Sequence[int] | None = None,
+        *,
+        batch_size: int = 32,
+        max_length: int = MAX_LENGTH,
+        blocks: str | nn.ModuleList | None = None,
+        terms: str = "PID",
+        keep: float = 1.0,
+        correct_only: bool = True,
+    ) -> PIDController:
+        """Fit a controller on clean text, in one pass.
+
+        Parameters
+        ----------
+        model : transformers.PreTrainedModel
+            Sequence classifier in evaluation mode.
+        tokenizer : transformers.PreTrainedTokenizerBase
+        rows : sequence of mappings
+            Keys `premise`, `hypothesis` (or `text`) and `label`.
+        scheme, variance, c, law, gains, layers
+            See the class; all of them can be changed later by `retune`.
+        batch_size, max_length : int
+            Rows per batch; tokens per row.
+        blocks : str or torch.nn.ModuleList, optional
+            Where the blocks are, for an architecture that pidlib does not know.
+        terms : str
+            Bases to learn, at least those of the scheme.
+        keep : float
+            Share of variance up to which eigenvectors are kept (`pidlib.eigenbases.learn`).
+        correct_only : bool
+            Use only rows that the model classifies correctly.
+
+        Returns
+        -------
+        PIDController
+
+        Raises
+        ------
+        ValueError
+            A setting out of range, a model in training mode or with a controller attached,
+            no rows, a label out of range, no row classified correctly, states with NaN, or
+            label names that say nothing.
+
+        Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
+        mixes positions across padding and undoes causality.
+        """
+        where = next(model.parameters()).device
+        stream = batches(tokenizer, rows, batch_size, max_length, where)
+        return cls.from_batches(
+            model,
+            stream,
+            blocks=blocks,
+            terms=terms,
+            keep=keep,
+            correct_only=correct_only,
+            scheme=scheme,
+            variance=variance,
+            c=c,
+            law=law,
+            gains=gains,
+            layers=layers,
+        )
+
+    @classmethod
+    def from_batches(
+        cls,
+        model: nn.Module,
+        stream: Iterable[Any],
+        *,
+        blocks: str | nn.ModuleList | None = None,
+        terms: str = "PID",
+        keep: float = 1.0,
+        correct_only: bool = True,
+        **settings: Any,
+    ) -> PIDController:
+        """Fit on batches made elsewhere, for example of images.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            In evaluation mode.
+        stream : iterable
+            Objects with `inputs` (mapping of arguments of the forward) and `labels` (B,).
+        blocks, terms, keep, correct_only
+            As for `fit`.
+        settings
+            `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
+
+        Returns
+        -------
+        PIDController
+
+        Source: as `fit`.
+        """
+        found = find_blocks(model, blocks)
+        if found.modules[0] in _ATTACHED:
+            raise ValueError("a controller is attached; fit on the uncontrolled model")
+        _check_early(found, terms, keep, settings)
+        name = None if blocks is None else found.names[0].rpartition(".")[0]
+        return cls(learn(found, stream, terms, keep, correct_only, name), **settings)
+
+    def retune(self, **settings: Any) -> PIDController:
+        """Return a controller with other settings and the same bases, without a new fit.
+
+        Parameters
+        ----------
+        settings
+            Any of `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
+
+        Returns
+        -------
+        PIDController
+
+        Source: ours.
+        """
+        unknown = set(settings) - {"scheme", "variance", "c", "law", "gains", "layers"}
+        if unknown:
+            raise TypeError(f"unknown settings {sorted(unknown)}")
+        return replace(self, **settings)
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks T, controlled or not: the horizon of alpha."""
+        return self.bases.origin.depth
+
+    @cached_property
+    def controlled(self) -> tuple[int, ...]:
+        """Controlled states t, rising."""
+        origin = self.bases.origin
+        return _layers(self.layers, origin.depth, origin.model_type)
+
+    @cached_property
+    def feedback(self) -> dict[int, dict[str, Gain]]:
+        """Gain matrices by controlled state: one, or for "residual" one for each term."""
+        gains = {i: g for i, g in parse_gains(self.scheme, self.gains).items() if g > 0}
+        made: dict[int, dict[str, Gain]] = {}
+        if not gains or math.isinf(self.c):
+            return made
+        for t in self.controlled:
+            offs = {i: self.bases.projection(i, t, self.variance) for i in gains}
+            if self.law == "residual":
+                share = float(strengths(self.depth, self.c)[t])
+                made[t] = {i: Gain.of_projection(offs[i], share * gains[i]) for i in gains}
+            else:
+                gain = static_gain(offs, gains, self.law, t, self.depth, self.c)
+                made[t] = {self.scheme: gain}
+            made[t] = {i: gain for i, gain in made[t].items() if not gain.is_zero}
+        return {t: kinds for t, kinds in made.items() if kinds}
+
+    @contextmanager
+    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+        """Control a model for as long as the context lasts.
+
+        The model is left as it was, also after an exception. Where no state has a gain
+        nothing is hooked, so the model's answers are those of the base model bit for bit.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            The model of the fit or a copy of it, on any device, in any floating type, in
+            evaluation or training mode.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
+
+        Raises
+        ------
+        ValueError
+            Another architecture, or other weights in some block.
+        RuntimeError
+            A controller is attached to this model already.
+
+        Source: paper Eq. (1).
+        """
+        found = self._recognise(model)
+        first = found.modules[0]
+        if first in _ATTACHED:
+            raise RuntimeError(
+                "a controller is attached to this model already; leave its `with` block first"
+            )
+        _ATTACHED[first] = self
+        try:
+            if not self.feedback:
+                yield model
+                return
+            for t, kinds in self.feedback.items():
+                for weight in list(found.modules[t].parameters())[:1]:
+                    for gain in kinds.values():
+                        gain.factors(weight.dtype, weight.device)
+            with found.control(begin=self._begin(), layers=self._hooked()):
+                yield model
+        finally:
+            _ATTACHED.pop(first, None)
+
+    def _recognise(self, model: nn.Module) -> Blocks:
+        """Find the model's blocks and refuse those that were not fitted on."""
+        origin = self.bases.origin
+        found = find_blocks(model, origin.block_list)
+        if found.depth != origin.depth:
+            raise ValueError(
+                f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
+                f"{type(model).__name__} has {found.depth}: fit on this model"
+            )
+        changed = changed_blocks(found, origin.blocks)
+        if changed:
+            raise ValueError(
+                f"the controller was fitted on other weights: {len(changed)} of {found.depth} "
+                f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
+            )
+        return found
+
+    def _hooked(self) -> list[int]:
+        """Blocks to hook: those with a gain, and for a law with memory all before them."""
+        if self.law == "residual":
+            return list(range(max(self.feedback) + 1))
+        return list(self.feedback)
+
+    def _begin(self) -> Callable[[], Control]:
+        if self.law == "residual":
+            terms = {i for kinds in self.feedback.values() for i in kinds}
+            return lambda: Residual(self.feedback, sorted(terms))
+        gains = {t: next(iter(kinds.values())) for t, kinds in self.feedback.items()}
+        return lambda: Static(gains)
+
+    def diagnose(self) -> Diagnosis:
+        """Look into the controller, state by state, from what the fit learnt.
+
+        Returns
+        -------
+        Diagnosis
+            Ranks, clean bias, size of the control on clean text and alpha_t.
+
+        Source: Table 7 (ranks), MATH 6.4 (clean bias).
+        """
+        gains = parse_gains(self.scheme, self.gains)
+        alpha = 1.0 - strengths(self.depth, self.c)
+        rows = []
+        for t in range(self.depth):
+            moment = self.bases.moment(t)
+            total = float(moment.trace())
+            ranks = {i: self.bases.rank(i, t, self.variance) for i in self.bases.values}
+            offs = {i: self.bases.projection(i, t, self.variance) for i in self.bases.values}
+            bias = {i: float((q * moment).sum()) / total for i, q in offs.items()}
+            rows.append(
+                LayerDiagnosis(
+                    t=t,
+                    controlled=t in self.feedback,
+                    ranks=ranks,
+                    bias=bias,
+                    weighted_bias=sum(gains[i] * bias[i] for i in gains),
+                    size=self._size(t, moment),
+                    alpha=float(alpha[t]),
+                    forms=tuple(gain.form for gain in self.feedback.get(t, {}).values()),
+                )
+            )
+        return Diagnosis(tuple(rows), self.summary(), self.bases.origin.width)
+
+    def _size(self, t: int, moment: Tensor) -> float:
+        """Root mean square of u_t over that of x_t; for "residual" a bound on it."""
+        kinds, total = self.feedback.get(t, {}), float(moment.trace())
+        if self.law != "residual":
+            matrices = [gain.matrix() for gain in kinds.values()]
+            return sum(math.sqrt(float((k @ moment * k).sum()) / total) for k in matrices)
+        share = float(strengths(self.depth, self.c)[t])
+        gains = parse_gains(self.scheme, self.gains)
+        rest = {i: self.bases.values[i][t][self.bases.rank(i, t, self.variance) :] for i in kinds}
+        return sum(share * gains[i] * math.sqrt(float(v.sum()) / total) for i, v in rest.items())
+
+    def summary(self) -> str:
+        """Return settings and fit on one line."""
+        origin = self.bases.origin
+        return (
+            f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}; "
+            f"fitted on {origin.tokens} tokens of {origin.correct} correct rows out of "
+            f"{origin.rows}"
+        )
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the controller to a folder: JSON and safetensors, whole or not at all.
+
+        Source: ours.
+        """
+        gains = self.gains if isinstance(self.gains, str) else dict(self.gains)
+        layers = list(self.layers) if isinstance(self.layers, tuple) else self.layers
+        settings = {
+            "scheme": self.scheme,
+            "variance": float(self.variance),
+            "c": "inf" if math.isinf(self.c) else float(self.c),
+            "law": self.law,
+            "gains": gains,
+            "layers": layers,
+        }
+        save(self.bases, settings, Path(folder))
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> PIDController:
+        """Read a controller from a folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            No controller there.
+        ValueError
+            A foreign, truncated or changed file.
+
+        Source: ours.
+        """
+        bases, settings = load(Path(folder))
+        try:
+            return cls(bases, **{**settings, "c": float(settings["c"])})
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"controller.json in {str(folder)!r} is not a controller of pidlib ({error!r})"
+            ) from None
+
+
+def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:
+    """Check the controlled states asked for; each once, rising."""
+    if layers is None:
+        return tuple(range(depth))
+    if layers == "published":
+        if (model_type, depth) not in PUBLISHED:
+            known = ", ".join(f"{kind} of {T} blocks" for kind, T in PUBLISHED)
+            raise ValueError(
+                f"the published code has no choice of layers for {model_type!r} of {depth} blocks; "
+                f"it has one for {known}: give a list of states instead, such as layers=[0, 1]"
+            )
+        return tuple(range(PUBLISHED[model_type, depth] + 1))
+    chosen = [layers] if isinstance(layers, str | int) else list(layers)
+    wrong = [t for t in chosen if isinstance(t, bool | str) or t not in range(depth)]
+    if wrong or isinstance(layers, str | int):
+        raise ValueError(
+            f"unknown layer {(wrong or chosen)[0]!r}; give None for all, 'published', or a list of "
+            f"states from 0 (the embedding's output) to {depth - 1} (the last block's input)"
+        )
+    return tuple(sorted({int(t) for t in chosen}))
+
+
+def _check_early(found: Blocks, terms: str, keep: float, settings: Mapping[str, Any]) -> None:
+    """Refuse wrong settings before the model runs over the text."""
+    blank = torch.ones(found.depth + 1, 1, dtype=torch.float64)
+    rank_for(blank[0], keep)
+    kind = getattr(getattr(found.model, "config", None), "model_type", "")
+    origin = Origin(kind, "", found.depth, 1, None, (), 0, 0, 0, 0)
+    values = dict.fromkeys(["P", *parse_scheme(terms).split("-")], blank)
+    PIDController(Eigenbases(values, {}, origin), **settings)

@@ -1,0 +1,109 @@
+"""What a controller does to clean text, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class LayerDiagnosis:
+    """One state of a controller.
+
+    Attributes
+    ----------
+    t : int
+        Place of the state: 0 is the embedding's output.
+    controlled : bool
+        Whether a control is added to it.
+    ranks : dict of term to int
+        Dimension of each fitted subspace.
+    bias : dict of term to float
+        Clean bias E||Q^i x||^2 / E||x||^2: the share of a clean state's energy that lies
+        off the subspace and would be taken away.
+    weighted_bias : float
+        Sum of K_i times the bias of term i.
+    size : float
+        Size of the control relative to the state on clean text,
+        sqrt(E||u||^2 / E||x||^2), without feedback from earlier layers. For the law
+        "residual" an upper bound.
+    alpha : float
+        alpha_t(1), what is left of a direction off every subspace (at gains of sum 1).
+    forms : tuple of str
+        How the product is computed: "dense", or "thin m" with m columns.
+
+    Source: Table 7; MATH 6.4.
+    """
+
+    t: int
+    controlled: bool
+    ranks: dict[str, int]
+    bias: dict[str, float]
+    weighted_bias: float
+    size: float
+    alpha: float
+    forms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A controller, state by state; `print` shows it as a table.
+
+    Attributes
+    ----------
+    rows : tuple of LayerDiagnosis
+    summary : str
+        Settings and fit.
+    width : int
+        Dimension d that the ranks are out of.
+
+    Examples
+    --------
+    >>> row = LayerDiagnosis(0, True, {"P": 3}, {"P": 0.01}, 0.01, 0.1, 0.001, ("thin 3",))
+    >>> print(Diagnosis((row,), "P control", width=8))
+    P control
+    ranks out of 8
+    t  controlled  rank P  bias P    bias  |u|/|x|   alpha  product
+    0         yes       3  0.0100  0.0100   0.1000  0.0010   thin 3
+
+    Source: Table 7.
+    """
+
+    rows: tuple[LayerDiagnosis, ...]
+    summary: str
+    width: int
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as flat dictionaries, for a table or a data frame."""
+        return [
+            {"t": row.t, "controlled": "yes" if row.controlled else "no"}
+            | {f"rank {i}": rank for i, rank in row.ranks.items()}
+            | {f"bias {i}": bias for i, bias in row.bias.items()}
+            | {"bias": row.weighted_bias, "|u|/|x|": row.size, "alpha": row.alpha}
+            | {"product": " ".join(row.forms) or "-"}
+            for row in self.rows
+        ]
+
+    def frame(self) -> Any:
+        """Return the rows as a pandas data frame."""
+        import pandas
+
+        return pandas.DataFrame(self.records()).set_index("t")
+
+    def __str__(self) -> str:
+        """Table with the summary above it."""
+        records = self.records()
+        heads = list(records[0])
+        lines = [[_text(record[head]) for head in heads] for record in records]
+        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+        body = [
+            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True))
+            for line in (heads, *lines)
+        ]
+        return "\n".join([self.summary, f"ranks out of {self.width}", *body])
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4f}" if value >= 1e-4 or value == 0 else f"{value:.1e}"

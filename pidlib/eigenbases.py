@@ -1,0 +1,353 @@
+"""What a fit learns: the spectra and bases of the states' second moments, and its file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from pidlib.blocks import Blocks, read_states
+from pidlib.files import check_sha256, write_json, write_tensors
+from pidlib.fingerprints import fingerprint
+from pidlib.labels import check_labels, label_order
+from pidlib.subspaces import Moments, rank_for
+
+FORMAT, SCHEMA = "pidlib-controller", 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The model and the text that bases were fitted on.
+
+    Attributes
+    ----------
+    model_type, architecture : str
+        From the configuration (for example "bert"), and the class.
+    depth, width : int
+        Number of blocks T and width d of a state.
+    block_list : str or None
+        Name of the block list where the user had to give it.
+    blocks : tuple of dict
+        For each block the sha256 of its weights, by number type.
+    rows, correct, tokens, truncated : int
+        Rows seen, rows used, real tokens used, rows cut at the maximum length.
+
+    Source: ours.
+    """
+
+    model_type: str
+    architecture: str
+    depth: int
+    width: int
+    block_list: str | None
+    blocks: tuple[dict[str, str], ...]
+    rows: int
+    correct: int
+    tokens: int
+    truncated: int
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenbases:
+    """Eigenvectors and eigenvalues of the uncentred second moments, state by state.
+
+    They hold every variance threshold and scheme at once, so a controller is changed
+    without another pass over the text.
+
+    Attributes
+    ----------
+    values : dict of term to (T + 1, d) float64 tensor
+        Eigenvalues per token, falling, of the states x_t (P), their running sums (I) and
+        their differences x_t - x_{t-1} (D); at t = 0 all three are x_0.
+    vectors : dict of term to (T + 1, d, k) float32 tensor
+        Leading eigenvectors as columns; k = d unless fewer were kept.
+    origin : Origin
+
+    Source: Algorithm 1.
+    """
+
+    values: dict[str, Tensor]
+    vectors: dict[str, Tensor]
+    origin: Origin
+
+    def rank(self, term: str, t: int, variance: float) -> int:
+        """Smallest rank whose eigenvalues hold the share `variance`.
+
+        Source: section 3.1. Departure: Σσ² in place of Σσ (MATH 9.6).
+        """
+        return rank_for(self.values[term][t], variance)
+
+    def basis(self, term: str, t: int, variance: float) -> Tensor:
+        """Orthonormal columns V^i_t, (d, r) float64.
+
+        Raises
+        ------
+        ValueError
+            More columns are asked for than were kept.
+        """
+        rank, kept = self.rank(term, t, variance), self.vectors[term].shape[-1]
+        if rank > kept:
+            raise ValueError(
+                f"variance {variance} needs {rank} directions of {term} at state {t} and {kept} "
+                "were kept; fit again with a larger keep"
+            )
+        return self.vectors[term][t, :, :rank].double()
+
+    def projection(self, term: str, t: int, variance: float) -> Tensor:
+        """Q^i_t = I - V V^T, (d, d) float64."""
+        basis = self.basis(term, t, variance)
+        return torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
+
+    def moment(self, t: int) -> Tensor:
+        """Second moment E[x_t x_t^T] of one token, (d, d) float64.
+
+        Energy in directions that were not kept is spread evenly over them.
+        """
+        vectors, values = self.vectors["P"][t].double(), self.values["P"][t]
+        d, k = vectors.shape
+        rest = float(values[k:].sum()) / (d - k) if k < d else 0.0
+        return vectors * (values[:k] - rest) @ vectors.T + rest * torch.eye(d, dtype=torch.float64)
+
+
+def learn(
+    found: Blocks,
+    batches: Iterable[Any],
+    terms: Sequence[str] = "PID",
+    keep: float = 1.0,
+    correct_only: bool = True,
+    block_list: str | None = None,
+) -> Eigenbases:
+    """Stream batches once through a model and learn the bases of its states.
+
+    Memory does not grow with the number of batches: d^2 numbers for each state and term.
+
+    Parameters
+    ----------
+    found : Blocks
+        The model's blocks; the model is in evaluation mode.
+    batches : iterable of pidlib.batches.Batch
+        Anything with `inputs` (arguments of the forward) and `labels` (B,).
+    terms : sequence of str
+        Which of P, I, D to learn; P always is.
+    keep : float
+        Share of variance, above 0 and at most 1, up to which eigenvectors are kept. At 1 all
+        are: 4 (T + 1) d^2 bytes for each term, 12 MB in all for MiniLM and 1.2 GB for
+        OPT-1.3B; 0.999 saves much of it and bars only thresholds above it.
+    correct_only : bool
+        Leave out rows that the model classifies wrongly.
+    block_list : str, optional
+        Recorded as the name that the user gave.
+
+    Returns
+    -------
+    Eigenbases
+
+    Raises
+    ------
+    ValueError
+        A model in training mode, no labels, a label out of range, no row classified
+        correctly, or states with NaN.
+
+    Source: section 3.1 (correctly predicted training text), Algorithm 1.
+    """
+    model, terms = found.model, "".join(sorted({"P", *terms}, key="PID".index))
+    if model.training or any(module.training for module in found.modules):
+        raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+    order = label_order(model.config) if correct_only else None
+    moments: dict[str, list[Moments]] = {}
+    rows = correct = truncated = 0
+    for batch in batches:
+        with torch.inference_mode():
+            values, mask, logits = read_states(model, batch.inputs, found)
+            rows += len(mask)
+            truncated += getattr(batch, "truncated", 0)
+            _check_finite(values, mask, found.names)
+            if order is not None:
+                mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
+            used = mask.any(1)
+            correct += int(used.sum())
+            if not used.any():
+                continue
+            if not moments:
+                width = values[0].shape[-1]
+                moments = {i: [Moments(width, device=x.device) for x in values] for i in terms}
+                for i in terms:  # one state has no past: D_0 = I_0 = x_0
+                    moments[i][0] = moments["P"][0]
+            _accumulate(moments, [x[used] for x in values], mask[used])
+    if rows == 0:
+        raise ValueError("there are no rows: give at least one example")
+    if correct == 0:
+        raise ValueError(
+            f"the model classifies none of the {rows} rows correctly; check that its labels "
+            "(model.config.id2label) and those of the rows mean the same"
+        )
+    spectra = {term: [_spectrum(m) for m in moments[term]] for term in terms}
+    eigenvalues = {term: torch.stack([v for v, _ in pairs]) for term, pairs in spectra.items()}
+    vectors = {}
+    for term, pairs in spectra.items():
+        kept = max(rank_for(v, keep) for v, _ in pairs) if keep != 1.0 else len(pairs[0][0])
+        vectors[term] = torch.stack([w[:, :kept].float() for _, w in pairs])
+    config = getattr(model, "config", None)
+    origin = Origin(
+        model_type=getattr(config, "model_type", None) or "",
+        architecture=type(model).__name__,
+        depth=found.depth,
+        width=moments["P"][0].width,
+        block_list=block_list,
+        blocks=tuple(fingerprint(found)),
+        rows=rows,
+        correct=correct,
+        tokens=moments["P"][0].tokens,
+        truncated=truncated,
+    )
+    return Eigenbases(eigenvalues, vectors, origin)
+
+
+def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:
+    if labels is None:
+        raise ValueError(
+            "the rows carry no label, which tells correctly classified rows from others; add "
+            "labels, or pass correct_only=False to fit on all rows"
+        )
+    if logits is None or logits.dim() != 2:
+        raise ValueError(
+            "the model returns no logits (rows, labels): it is not a sequence classifier; use one, "
+            "or pass correct_only=False to fit on all rows"
+        )
+    check_labels(labels.tolist(), len(order))
+    return logits[:, order].argmax(-1).cpu() == labels.cpu()
+
+
+def _check_finite(values: Sequence[Tensor], mask: Tensor, names: Sequence[str]) -> None:
+    """Name the first state with a NaN; the last one shows whether there is any."""
+    if bool((torch.isfinite(values[-1]).all(-1) | ~mask.to(values[-1].device)).all()):
+        return
+    for t, x in enumerate(values):
+        if not bool((torch.isfinite(x).all(-1) | ~mask.to(x.device)).all()):
+            place = f"the input of {names[t]}" if t < len(names) else "the last block's output"
+            raise ValueError(
+                f"state x_{t}, {place}, has NaN or infinite entries; check the weights and the "
+                "number type (half precision may overflow), or the input"
+            )
+
+
+def _accumulate(moments: dict[str, list[Moments]], values: list[Tensor], mask: Tensor) -> None:
+    past = last = None
+    for t, x in enumerate(values):
+        mask = mask.to(x.device)
+        moments["P"][t].update(x, mask)
+        if t > 0 and "I" in moments:
+            past = past.to(x.device) + x
+            moments["I"][t].update(past, mask)
+        if t > 0 and "D" in moments:
+            moments["D"][t].update(x - last.to(x.device), mask)
+        past, last = x if t == 0 else past, x
+
+
+def _spectrum(moments: Moments) -> tuple[Tensor, Tensor]:
+    matrix = moments.embedding.cpu() / moments.tokens
+    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
+    return values.flip(0).clamp(min=0.0), vectors.flip(1)
+
+
+def save(bases: Eigenbases, settings: Mapping[str, Any], folder: Path) -> None:
+    """Write bases and settings: `controller.json` and one safetensors file.
+
+    The JSON names the tensors' file, whose own name holds its sha256, and is put in place
+    last: a reader sees the old controller or the new one, never half of one.
+
+    Parameters
+    ----------
+    bases : Eigenbases
+    settings : mapping
+        What JSON can hold.
+    folder : Path
+        Made when missing; an older controller in it is replaced.
+
+    Source: ours.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give the name of a folder")
+    tensors = {f"{i}.values": v for i, v in bases.values.items()}
+    tensors |= {f"{i}.vectors": v for i, v in bases.vectors.items()}
+    draft = folder / "bases.safetensors.draft"
+    try:
+        total = write_tensors(draft, tensors)
+        name = f"bases-{total[:16]}.safetensors"
+        os.replace(draft, folder / name)
+    finally:
+        for left in (draft, draft.with_name(draft.name + ".partial")):
+            left.unlink(missing_ok=True)
+    write_json(
+        folder / "controller.json",
+        {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "settings": dict(settings),
+            "origin": asdict(bases.origin),
+            "tensors": {"file": name, "sha256": total, "terms": "".join(bases.values)},
+        },
+    )
+    for old in folder.glob("bases-*.safetensors"):
+        if old.name != name:
+            old.unlink()
+
+
+def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
+    """Read what `save` wrote: bases and settings.
+
+    Raises
+    ------
+    FileNotFoundError
+        No controller there, or its tensors are missing.
+    ValueError
+        A foreign, truncated or changed file.
+
+    Source: ours.
+    """
+    folder = Path(folder)
+    path = folder / "controller.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no controller.json in {str(folder)!r}; save_pretrained(folder) writes it"
+        )
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        if card["format"] != FORMAT:
+            raise KeyError("format")
+        if card["schema"] != SCHEMA:
+            raise ValueError(f"schema {card['schema']}, this version reads {SCHEMA}")
+        origin = Origin(**{**card["origin"], "blocks": tuple(card["origin"]["blocks"])})
+        settings, record = dict(card["settings"]), card["tensors"]
+        file, terms = folder / Path(record["file"]).name, record["terms"]
+        check_sha256(file, record["sha256"])
+        tensors = load_file(file)
+        values = {i: tensors.pop(f"{i}.values") for i in terms}
+        vectors = {i: tensors.pop(f"{i}.vectors") for i in terms}
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path.name} in {str(folder)!r} is not a controller of pidlib ({error!r})"
+        ) from None
+    except SafetensorError as error:
+        raise ValueError(f"the tensors of {str(folder)!r} cannot be read ({error})") from None
+    states, d = origin.depth + 1, origin.width
+    for term in terms:
+        kept = vectors[term].shape[-1]
+        seen = (tuple(values[term].shape), tuple(vectors[term].shape))
+        if seen != ((states, d), (states, d, kept)) or not 1 <= kept <= d:
+            raise ValueError(
+                f"term {term} has the shapes {seen}; a model of {origin.depth} blocks of width {d} "
+                f"needs ({states}, {d}) and ({states}, {d}, k)"
+            )
+    if "P" not in terms or len(origin.blocks) != origin.depth:
+        raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit and save it again")
+    return Eigenbases(values, vectors, origin), settings

@@ -1,0 +1,401 @@
+"""The control laws: what u_t is, given the bases and the gains.
+
+With Q^i = I - V^i V^iT the projection off subspace i in {P, I, D}, K_i its gain and
+alpha_t(q) the factor of Proposition 2,
+
+    averaged    u_t = -(1 - alpha_t(1)) sum_i K_i Q^i x_t
+    exact-gain  u_t = -(1 - alpha_t(q)) on each eigenspace q of sum_i K_i Q^i
+    residual    u_t = -(1 - alpha_t(1)) [K_P Q^P x_t + K_I Q^I (x_t + sum_{s<t} x_s)
+                                         + K_D Q^D (x_t - x_{t-1})]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from pidlib.gains import alphas
+
+LAWS = ("averaged", "exact-gain", "residual")
+TERMS = "PID"
+TOLERANCE = 1e-5  # bases are kept in single precision
+
+
+def parse_scheme(scheme: str) -> str:
+    """Canonical name of a control scheme.
+
+    Parameters
+    ----------
+    scheme : str
+        Terms out of P, I and D, each once, with or without hyphens: "PD", "p-d", "P-I-D".
+
+    Returns
+    -------
+    str
+        For example "P-D".
+
+    Raises
+    ------
+    ValueError
+        No term, an unknown one, or one given twice.
+
+    Examples
+    --------
+    >>> parse_scheme("DP")
+    'P-D'
+
+    Source: Table 3.
+    """
+    letters = str(scheme).upper().replace("-", "")
+    if not letters or set(letters) - set(TERMS) or len(set(letters)) != len(letters):
+        raise ValueError(
+            f"unknown scheme {scheme!r}; give P, I, D or a sum of them: "
+            "'P', 'I', 'D', 'P-I', 'P-D', 'I-D', 'P-I-D'"
+        )
+    return "-".join(letter for letter in TERMS if letter in letters)
+
+
+def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, float]:
+    """Gain of each term of a scheme.
+
+    Parameters
+    ----------
+    scheme : str
+        See `parse_scheme`.
+    gains : {"normalised", "paper"} or mapping of term to float
+        Normalised: equal and of sum 1, so that schemes are comparable. Paper: 0.5 for
+        each term. A mapping: at least 0 each; terms left out get 0.
+
+    Returns
+    -------
+    dict of str to float
+
+    Raises
+    ------
+    ValueError
+        An unknown name or term; a gain that is negative or not finite.
+
+    Examples
+    --------
+    >>> parse_gains("PD", "normalised"), parse_gains("P", "paper")
+    ({'P': 0.5, 'D': 0.5}, {'P': 0.5})
+
+    Source: section 3.4 (gains 0.5). Departure: normalised by default, because the size of
+    the gains and the choice of terms are otherwise mixed up (MATH 3.4).
+    """
+    terms = parse_scheme(scheme).split("-")
+    if isinstance(gains, Mapping):
+        strange = [term for term in gains if term not in terms]
+        if strange:
+            raise ValueError(f"gains for {strange}, which the scheme {'-'.join(terms)} has not")
+        chosen = {term: float(gains.get(term, 0.0)) for term in terms}
+        wrong = {t: g for t, g in chosen.items() if not (math.isfinite(g) and g >= 0)}
+        if wrong:
+            raise ValueError(f"gains {wrong} are not finite numbers of at least 0")
+        return chosen
+    if gains == "normalised":
+        return dict.fromkeys(terms, 1.0 / len(terms))
+    if gains == "paper":
+        return dict.fromkeys(terms, 0.5)
+    raise ValueError(
+        f"unknown gains {gains!r}; give 'normalised', 'paper' or a number for each term, "
+        f"such as { {term: 0.5 for term in terms} }"
+    )
+
+
+def strengths(T: int, c: float, q: Tensor | float = 1.0) -> Tensor:
+    """1 - alpha_t(q): the share that the control removes in a direction of weight q.
+
+    Parameters
+    ----------
+    T : int
+        Number of blocks, controlled or not.
+    c : float
+        Control cost from 0 to infinity; at infinity nothing is removed.
+    q : (k,) tensor or float
+        Weights, at least 0.
+
+    Returns
+    -------
+    (T,) or (T, k) float64 tensor
+
+    Examples
+    --------
+    >>> strengths(2, c=1.0)
+    tensor([0.6000, 0.5000], dtype=torch.float64)
+
+    Source: Proposition 2.
+    """
+    weights = torch.as_tensor(q, dtype=torch.float64)
+    if math.isinf(c) and c > 0:
+        return torch.zeros(T, *weights.shape, dtype=torch.float64)
+    return torch.from_numpy(1.0 - alphas(T, c, weights.numpy())).to(torch.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """A symmetric matrix K of a feedback u = -K x, in its cheaper form.
+
+    Dense: one d x d product. Thin: K = shift I + W diag(k) W^T with m columns, two products
+    that together cost 2 m / d of the dense one.
+
+    Attributes
+    ----------
+    left : (d, m) float64 tensor
+        W, or -K in the dense form.
+    right : (m, d) float64 tensor or None
+        -diag(k) W^T; None in the dense form.
+    shift : float
+        Part of K that is a multiple of the identity; 0 in the dense form.
+
+    Source: ours.
+    """
+
+    left: Tensor
+    right: Tensor | None
+    shift: float
+    cache: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_spectrum(cls, vectors: Tensor, values: Tensor) -> Gain:
+        """Choose the form that costs least.
+
+        Parameters
+        ----------
+        vectors : (d, d) float64 tensor
+            Orthonormal eigenvectors of K.
+        values : (d,) float64 tensor
+            Its eigenvalues, at least 0.
+
+        Examples
+        --------
+        >>> eye = torch.eye(8, dtype=torch.float64)
+        >>> values = torch.tensor([0.0, 0, 0, 0, 0, 0, 0, 1], dtype=torch.float64)
+        >>> Gain.from_spectrum(eye, values).form, Gain.from_spectrum(eye, 1 - values).form
+        ('thin 1', 'thin 1')
+
+        Source: ours.
+        """
+        small = TOLERANCE * float(values.max())
+        options = []
+        for shift in (0.0, float(values.max())):
+            away = (values - shift).abs() > small
+            options.append((int(away.sum()), shift, away))
+        columns, shift, away = min(options, key=lambda option: option[0])
+        if 2 * columns >= len(values):
+            return cls(-(vectors * values) @ vectors.T, None, 0.0)
+        frame = vectors[:, away]
+        return cls(frame.contiguous(), -((values[away] - shift) * frame).T.contiguous(), shift)
+
+    @classmethod
+    def of_projection(cls, projection: Tensor, scale: float) -> Gain:
+        """K = scale times a projection (d, d).
+
+        Source: ours.
+        """
+        values, vectors = torch.linalg.eigh(projection)
+        return cls.from_spectrum(vectors, scale * values.round())
+
+    @property
+    def form(self) -> str:
+        """`dense`, or `thin` with the number of columns."""
+        return "dense" if self.right is None else f"thin {self.left.shape[1]}"
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the control is nil for every state."""
+        return self.shift == 0.0 and (self.left.numel() == 0 or not bool(self.left.any()))
+
+    def matrix(self) -> Tensor:
+        """K as a (d, d) float64 tensor."""
+        if self.right is None:
+            return -self.left
+        eye = torch.eye(len(self.left), dtype=torch.float64)
+        return self.shift * eye - self.left @ self.right
+
+    def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor | None]:
+        """Left and right factor in a number type on a device; kept for the next call."""
+        key = (dtype, device)
+        if key not in self.cache:
+            # Tensors made in inference mode could never take part in a gradient.
+            with torch.inference_mode(False), torch.no_grad():
+                right = None if self.right is None else self.right.to(device, dtype)
+                self.cache[key] = (self.left.to(device, dtype), right)
+        return self.cache[key]
+
+    def add_to(
+        self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
+    ) -> Tensor:
+        """Return base - K x at real tokens and base at padding.
+
+        Under autocast the control is computed in low precision and added in the precision
+        of the state, so that the state itself is not rounded.
+
+        Parameters
+        ----------
+        base, x : (B, l, d) tensor
+        mask : (B, l, 1) bool tensor, optional
+            True at real tokens; padding is left as it is.
+        padding : (k,) int64 tensor, optional
+            The places of padding among the B l tokens, if known (`padding_of`): it is then
+            put back by itself, which is quicker than choosing at every token.
+
+        Returns
+        -------
+        (B, l, d) tensor
+            Of the number type of `base`.
+        """
+        left, right = self.factors(x.dtype, x.device)
+        wide = not torch.is_autocast_enabled(x.device.type)
+        flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])
+        keep = None if mask is None else mask.reshape(-1, 1)
+        if right is not None:
+            inner = flat @ left
+            if keep is not None and self.shift == 0.0:  # fewer numbers to mask than after
+                inner, keep = inner * keep, None
+            new = torch.addmm(rows, inner, right) if wide else rows + inner @ right
+            new = new if self.shift == 0.0 else new - self.shift * flat
+        else:
+            new = torch.addmm(rows, flat, left) if wide else rows + flat @ left
+        if keep is not None and padding is not None:
+            new.index_copy_(0, padding, rows.index_select(0, padding))
+        elif keep is not None:
+            new = torch.where(keep, new, rows)
+        return new.reshape(base.shape)
+
+
+def padding_of(mask: Tensor | None) -> Tensor | None:
+    """Places of padding in a mask, where finding them costs little.
+
+    Parameters
+    ----------
+    mask : (B, l, 1) bool tensor or None
+
+    Returns
+    -------
+    (k,) int64 tensor or None
+        None without a mask, off the CPU (the processor would wait for the device) and while
+        a graph is compiled (its shape depends on values).
+
+    Examples
+    --------
+    >>> padding_of(torch.tensor([[[True], [False]], [[True], [True]]]))
+    tensor([1])
+
+    Source: ours.
+    """
+    if mask is None or mask.device.type != "cpu" or torch.compiler.is_compiling():
+        return None
+    return (~mask).reshape(-1).nonzero().squeeze(1)
+
+
+def static_gain(
+    projections: Mapping[str, Tensor],
+    gains: Mapping[str, float],
+    law: str,
+    t: int,
+    T: int,
+    c: float,
+) -> Gain:
+    """Gain matrix of the laws without memory, "averaged" and "exact-gain", at state t.
+
+    Parameters
+    ----------
+    projections : mapping of term to (d, d) float64 tensor
+        Q^i = I - V^i V^iT.
+    gains : mapping of term to float
+    law : {"averaged", "exact-gain"}
+    t, T : int
+        Place of the state and number of blocks, 0 <= t < T.
+    c : float
+        Control cost.
+
+    Returns
+    -------
+    Gain
+
+    Source: Proposition 2; exact-gain: Proposition 1 in the eigenspaces (MATH 4.1).
+    Departure: averaged is what the published code does, (1 - alpha_t(1)) times the
+    weighted mean; Proposition 2 would give each eigenvalue q its own alpha_t(q).
+    """
+    weighted = sum(gains[term] * projections[term] for term in gains)
+    q, vectors = torch.linalg.eigh(weighted)
+    top = float(q.max())
+    q = torch.where(q < TOLERANCE * max(top, 1.0), torch.zeros_like(q), q)
+    if law == "averaged":
+        return Gain.from_spectrum(vectors, strengths(T, c)[t] * q)
+    return Gain.from_spectrum(vectors, strengths(T, c, q)[t])
+
+
+class Static:
+    """A law without memory, for one forward call of the model.
+
+    Parameters
+    ----------
+    gains : mapping of int to Gain
+        The gain of each controlled state.
+
+    Source: Proposition 2.
+    """
+
+    def __init__(self, gains: Mapping[int, Gain]):
+        self.gains = gains
+        self.mask = self.padding = None
+
+    def __call__(self, t: int, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Return the controlled state."""
+        if mask is not self.mask:
+            self.mask, self.padding = mask, padding_of(mask)
+        return self.gains[t].add_to(x, x, mask, self.padding)
+
+
+class Residual:
+    """The law with memory, for one forward call of the model.
+
+    It acts on x_t, on x_t plus all earlier states and on x_t - x_{t-1}, each of which lies
+    in its own subspace when the text is clean. Earlier states are those that arrived, as in
+    the running loss; at t = 0 all three are x_0.
+
+    Parameters
+    ----------
+    gains : mapping of int to (mapping of term to Gain)
+        For each controlled state, the gain (1 - alpha_t) K_i Q^i of each term.
+    terms : sequence of str
+        Terms used anywhere.
+
+    Source: MATH 6.3 and 6.6; the running loss of section 2.1. Departure: the published
+    code applies every projection to x_t.
+    """
+
+    def __init__(self, gains: Mapping[int, Mapping[str, Gain]], terms: Sequence[str]):
+        self.gains, self.terms = gains, terms
+        self.next, self.past, self.last = 0, None, None
+        self.mask = self.padding = None
+
+    def __call__(self, t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
+        """Return the controlled state, or None where the state is left alone."""
+        if t == 0:
+            self.next, self.past, self.last = 0, None, None
+        if t != self.next:
+            raise RuntimeError(
+                f"block {t} ran where block {self.next} was due; the law 'residual' needs every "
+                "block once and in order (no layer drop, no gradient checkpointing): switch that "
+                "off or fit with law='averaged'"
+            )
+        seen = {"P": x}
+        if "I" in self.terms:
+            seen["I"] = self.past = x if self.past is None else self.past + x
+        if "D" in self.terms:
+            seen["D"] = x if self.last is None else x - self.last
+            self.last = x
+        self.next += 1
+        if mask is not self.mask:
+            self.mask, self.padding = mask, padding_of(mask)
+        new = None
+        for term, gain in self.gains.get(t, {}).items():
+            new = gain.add_to(x if new is None else new, seen[term], mask, self.padding)
+        return new

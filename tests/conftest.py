@@ -1,0 +1,154 @@
+"""Tiny random models of every architecture and a tiny tokenizer, made in memory."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+import torch
+
+WORDS = "a the dog cat man child runs sleeps sits eats in on park house red two big small".split()
+VOCABULARY = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", *WORDS]
+KINDS = ("bert", "distilbert", "roberta", "opt", "gpt2", "llama", "vit")
+TEXT_KINDS = KINDS[:-1]
+DEPTH, WIDTH = 3, 16
+
+
+def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
+    """A random sequence (or image) classifier in evaluation mode."""
+    import transformers as tf
+
+    from pidlib.labels import LABELS
+
+    common = {
+        "vocab_size": len(VOCABULARY),
+        "hidden_size": WIDTH,
+        "num_hidden_layers": depth,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 40,
+        "pad_token_id": 0,
+        "initializer_range": 0.25,
+        "id2label": dict(enumerate(LABELS)),
+        "attn_implementation": attention,
+    }
+    renamed = {
+        "distilbert": {"n_layers": depth, "n_heads": 2, "dim": WIDTH, "hidden_dim": 24},
+        "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH, "init_std": 0.25},
+        "gpt2": {"n_layer": depth, "n_head": 2, "n_embd": WIDTH, "n_positions": 40},
+        "llama": {"num_key_value_heads": 2},
+        "vit": {"image_size": 8, "patch_size": 4, "num_channels": 1},
+    }
+    drop = {
+        "distilbert": ["hidden_size", "num_hidden_layers", "num_attention_heads"],
+        "gpt2": ["hidden_size", "num_hidden_layers", "num_attention_heads"],
+        "vit": ["vocab_size", "max_position_embeddings", "pad_token_id"],
+    }
+    settings = {k: v for k, v in common.items() if k not in drop.get(kind, [])}
+    settings |= renamed.get(kind, {}) | changes
+    config = tf.AutoConfig.for_model(kind, **settings)
+    auto = tf.AutoModelForImageClassification if kind == "vit" else None
+    auto = auto or tf.AutoModelForSequenceClassification
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return auto.from_config(config, attn_implementation=attention).eval()
+
+
+def make_tokenizer(side="right"):
+    """A tokenizer of whole words, [CLS] first [SEP] second [SEP]."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    ids = {word: k for k, word in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    special = [("[CLS]", 1), ("[SEP]", 2)]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=special
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        unk_token="[UNK]",
+        padding_side=side,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def make_rows(count=60, seed=0):
+    """Random pairs of short sentences; labels are random too."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def sentence():
+        length = int(torch.randint(2, 7, (), generator=draw))
+        picks = torch.randint(len(WORDS), (length,), generator=draw)
+        return " ".join(WORDS[k] for k in picks)
+
+    return [
+        {
+            "premise": sentence(),
+            "hypothesis": sentence(),
+            "label": int(torch.randint(3, (), generator=draw)),
+        }
+        for _ in range(count)
+    ]
+
+
+def make_inputs(kind, batch=4, length=9, seed=1, side="right"):
+    """A batch of random inputs; rows of a text batch differ in length."""
+    draw = torch.Generator().manual_seed(seed)
+    if kind == "vit":
+        return {"pixel_values": torch.randn(batch, 1, 8, 8, generator=draw)}
+    ids = torch.randint(4, len(VOCABULARY), (batch, length), generator=draw)
+    mask = torch.ones(batch, length, dtype=torch.long)
+    for k in range(batch):
+        empty = slice(length - k, None) if side == "right" else slice(0, k)
+        mask[k, empty] = 0
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
+class _Tiny:
+    """What tests need of tiny models, under one name."""
+
+    kinds, text_kinds, depth, width = KINDS, TEXT_KINDS, DEPTH, WIDTH
+    model = staticmethod(make_model)
+    tokenizer = staticmethod(make_tokenizer)
+    rows = staticmethod(make_rows)
+    inputs = staticmethod(make_inputs)
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """Factories: tiny.model(kind), tiny.tokenizer(side), tiny.rows(n), tiny.inputs(kind)."""
+    return _Tiny
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=TEXT_KINDS)
+def text_kind(request):
+    return request.param
+
+
+@pytest.fixture(params=["eager", "sdpa"])
+def attention(request):
+    return request.param
+
+
+@pytest.fixture
+def real_data():
+    """Folder of the real files; skips, with the reason, where there is none."""
+    from pathlib import Path
+
+    folder = os.environ.get("PIDLIB_DATA_DIR")
+    if not folder or not (Path(folder) / "snli-test.jsonl").is_file():
+        pytest.skip("PIDLIB_DATA_DIR names no folder with the real files")
+    return Path(folder)

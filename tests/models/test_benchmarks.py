@@ -1,0 +1,63 @@
+"""Counts behind the benchmarks; seconds themselves are not tested."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import pidlib.attack_benchmarks as attack_benchmarks
+import pidlib.benchmarks as benchmarks
+from pidlib.benchmarks import FitCost, operations, overhead, run_benchmarks
+from pidlib.controller import PIDController
+from pidlib.results import read_result
+
+
+@pytest.fixture(scope="module")
+def setup(tiny):
+    model, inputs = tiny.model("bert"), tiny.inputs("bert")
+    batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
+    return model, PIDController.from_batches(model, [batch], variance=0.9), [inputs]
+
+
+def test_operations_of_the_control_are_those_of_its_products(setup, tiny):
+    model, controller, inputs = setup
+    tokens = inputs[0]["input_ids"].numel()
+    expected = 0
+    for kinds in controller.feedback.values():
+        for gain in kinds.values():
+            products = 1 if gain.right is None else 2
+            expected += 2 * tokens * gain.left.numel() * products
+    assert operations(model, inputs, controller) - operations(model, inputs) == expected > 0
+
+
+def test_overhead_brackets_its_median_and_leaves_the_model_free(setup):
+    model, controller, inputs = setup
+    taken = overhead(model, controller, inputs, rounds=5)
+    assert taken.low <= taken.ratio <= taken.high
+    with torch.no_grad():
+        more = operations(model, inputs, controller) / operations(model, inputs)
+    assert taken.bound == more > 1
+    assert len(taken.forms) == 3
+    assert f"bound {more:.3f}" in str(taken)
+    with pytest.raises(ValueError, match="0 rounds"):
+        overhead(model, controller, inputs, rounds=0)
+
+
+def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):
+    model, _, _ = setup
+    rows, said = tiny.rows(20), []
+    trial = attack_benchmarks.WrapperTrial(3, 40, True, 2.0, 0.1)
+    monkeypatch.setattr(benchmarks, "fit_cost", lambda sizes, name: [FitCost(9, 90, 1.0, 500.0)])
+    monkeypatch.setattr(benchmarks, "_model", lambda name: (model, tiny.tokenizer()))
+    monkeypatch.setattr(benchmarks, "load_nli", lambda *a, **k: rows)
+    monkeypatch.setattr(attack_benchmarks, "compare_wrappers", lambda *a: trial)
+    run_benchmarks(tmp_path, quick=True, report=said.append, name="minilm")
+    result = read_result(tmp_path / "bench.json")
+    assert set(result["counts"]) == {"fits", "controls", "control", "attack"}
+    assert set(result["counts"]["controls"]) == set(benchmarks.SETTINGS)
+    assert result["counts"]["attack"]["ratio"] == pytest.approx(20)
+    assert len(said) == 2 + len(benchmarks.SETTINGS)
+    assert json.dumps(result)

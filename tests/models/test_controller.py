@@ -1,0 +1,664 @@
+"""Fit, attach, look into and keep a controller, on tiny models of every architecture."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import pidlib.eigenbases as eigenbases
+from pidlib.blocks import find_blocks, read_states
+from pidlib.controller import PUBLISHED, PIDController
+from pidlib.eigenbases import Eigenbases
+from pidlib.gains import alphas
+from pidlib.laws import LAWS
+
+
+def stream(tiny, kind, model, count=6, side="right"):
+    """Batches whose labels are mostly the model's own answers."""
+    for k in range(count):
+        inputs = tiny.inputs(kind, seed=k, side=side)
+        with torch.no_grad():
+            labels = model(**inputs).logits.argmax(-1)
+        labels[0] = (labels[0] + 1) % 3
+        yield SimpleNamespace(inputs=inputs, labels=labels)
+
+
+def fitted(tiny, kind="bert", attention="sdpa", model=None, **settings):
+    model = model or tiny.model(kind, attention)
+    settings = {"variance": 0.8, "c": 0.2} | settings
+    return model, PIDController.from_batches(model, stream(tiny, kind, model), **settings)
+
+
+def logits(model, inputs):
+    with torch.no_grad():
+        return model(**inputs).logits
+
+
+def hooks_left(model):
+    return sum(len(m._forward_pre_hooks) + len(m._forward_hooks) for m in model.modules())
+
+
+def formula(controller, law):
+    """The control written out from the bases, with a memory of its own."""
+    past = []
+
+    def control(t, x, mask):
+        past[t:] = [x]
+        seen = {"P": x, "I": sum(past), "D": x - past[t - 1] if t else x}
+        gains = dict.fromkeys(controller.scheme.split("-"), 1 / len(controller.scheme[::2]))
+        offs = {i: torch.eye(x.shape[-1]) - v @ v.T for i in gains
+                for v in [controller.bases.basis(i, t, controller.variance).float()]}  # fmt: skip
+        if law == "exact-gain":
+            q, w = torch.linalg.eigh(sum(gains[i] * offs[i] for i in gains).double())
+            share = 1 - alphas(controller.depth, controller.c, q.clamp(min=0))[t]
+            u = -x @ ((w * torch.from_numpy(share)) @ w.T).float()
+        else:
+            share = 1 - alphas(controller.depth, controller.c)[t]
+            u = -share * sum(
+                gains[i] * (seen[i] if law == "residual" else x) @ offs[i] for i in gains
+            )
+        return x + u if mask is None else torch.where(mask, x + u, x)
+
+    return control
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_attached_control_is_the_formula(tiny, kind, attention, law):
+    model, controller = fitted(tiny, kind, attention, scheme="PID", law=law)
+    inputs = tiny.inputs(kind, seed=50)
+    with torch.no_grad():
+        base = read_states(model, inputs)
+        with find_blocks(model).control(begin=lambda: formula(controller, law)):
+            expected = read_states(model, inputs)
+        with controller.attached(model):
+            seen = read_states(model, inputs)
+    for a, b in zip(expected.values, seen.values, strict=True):
+        assert torch.allclose(a, b, atol=2e-4)
+    assert torch.allclose(expected.logits, seen.logits, atol=2e-4)
+    assert not torch.allclose(base.logits, seen.logits, atol=1e-2)
+
+
+@pytest.mark.parametrize("scheme", ["P", "I", "D", "P-I", "P-D", "I-D"])
+def test_every_scheme(tiny, scheme):
+    model, controller = fitted(tiny, scheme=scheme)
+    inputs = tiny.inputs("bert", seed=50)
+    with find_blocks(model).control(begin=lambda: formula(controller, "averaged")):
+        expected = logits(model, inputs)
+    with controller.attached(model):
+        assert torch.allclose(logits(model, inputs), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_model_is_restored_bit_for_bit(tiny, kind, law):
+    model, controller = fitted(tiny, kind, law=law)
+    inputs = tiny.inputs(kind, seed=50)
+    before, weights = logits(model, inputs), copy.deepcopy(model.state_dict())
+    with controller.attached(model) as same:
+        assert same is model
+        logits(model, inputs)
+    with pytest.raises(ZeroDivisionError), controller.attached(model):
+        logits(model, inputs)
+        _ = 1 / 0
+    assert hooks_left(model) == 0
+    assert torch.equal(logits(model, inputs), before)
+    assert all(torch.equal(weights[k], v) for k, v in model.state_dict().items())
+    with controller.attached(model):
+        pass
+
+
+@pytest.mark.parametrize(
+    "change", [{"c": float("inf")}, {"layers": []}, {"gains": {"P": 0.0}}, {"variance": 1.0}]
+)
+def test_zero_gain_hooks_nothing(tiny, kind, change):
+    model, controller = fitted(tiny, kind)
+    if "variance" in change:  # every direction is kept, so nothing lies off the subspaces
+        values = {i: v + v.max() for i, v in controller.bases.values.items()}
+        bases = Eigenbases(values, controller.bases.vectors, controller.bases.origin)
+        controller = replace(controller, bases=bases)
+    inputs = tiny.inputs(kind, seed=50)
+    before = logits(model, inputs)
+    with controller.retune(**change).attached(model):
+        assert hooks_left(model) == 0
+        assert torch.equal(logits(model, inputs), before)
+
+
+def test_attaching_twice_is_an_error(tiny):
+    model, controller = fitted(tiny)
+    with controller.attached(model):
+        for other in (controller, controller.retune(c=float("inf"))):
+            with pytest.raises(RuntimeError, match="attached to this model already"):
+                with other.attached(model):
+                    pass
+        with pytest.raises(ValueError, match="fit on the uncontrolled model"):
+            fitted(tiny, model=model)
+        with controller.attached(copy.deepcopy(tiny.model("bert"))):
+            pass
+    with controller.attached(model):
+        pass
+
+
+def test_other_weights_are_refused_by_name(tiny, kind):
+    model, controller = fitted(tiny, kind)
+    other = copy.deepcopy(model)
+    name, block = find_blocks(other).names[1], find_blocks(other).modules[1]
+    with torch.no_grad():
+        next(block.parameters()).view(-1)[0] += 1e-6
+    with pytest.raises(ValueError, match=f"1 of 3 blocks differ \\({name}\\)"):
+        with controller.attached(other):
+            pass
+    assert hooks_left(other) == 0
+    with pytest.raises(ValueError, match="has 2"):
+        with controller.attached(tiny.model(kind, depth=2)):
+            pass
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_a_copy_in_another_number_type_is_known(tiny, dtype):
+    model, controller = fitted(tiny)
+    inputs = tiny.inputs("bert", seed=50)
+    with controller.attached(model):
+        expected = logits(model, inputs)
+    twin = copy.deepcopy(model).to(dtype)
+    with controller.attached(twin):
+        seen = logits(twin, inputs)
+    assert seen.dtype == dtype
+    assert torch.allclose(seen.float(), expected, atol=1e-5 if dtype == torch.float64 else 0.1)
+    if dtype != torch.float64:
+        with torch.no_grad():
+            next(find_blocks(twin).modules[2].parameters()).view(-1)[0] += 0.5
+        with pytest.raises(ValueError, match="layer.2"):
+            with controller.attached(twin):
+                pass
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_and_the_order_of_a_batch_change_nothing(tiny, text_kind, side, law):
+    """A row alone, without padding, has the states that it has in a batch in any order."""
+    if (text_kind, side) == ("distilbert", "left"):
+        side = "right"  # its positions are fixed places, so left padding changes the base model
+    model, controller = fitted(tiny, text_kind, law=law)
+    inputs = tiny.inputs(text_kind, seed=50, side=side)
+    mask = inputs["attention_mask"].bool()
+    if text_kind in ("bert", "gpt2", "llama"):  # the others find positions by themselves
+        inputs["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)
+    order = torch.tensor([2, 0, 3, 1])
+    with torch.no_grad(), controller.attached(model):
+        together = read_states(model, inputs).values
+        mixed = read_states(model, {k: v[order] for k, v in inputs.items()}).values
+        for row, real in enumerate(mask):
+            alone = read_states(model, {k: v[row, real][None] for k, v in inputs.items()}).values
+            for x, y in zip(alone, together, strict=True):
+                assert torch.allclose(x[0], y[row, real], atol=1e-5)
+    for x, y in zip(mixed, together, strict=True):
+        assert torch.allclose(x[mask[order]], y[order][mask[order]], atol=1e-5)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_padding_positions_keep_their_state(tiny, text_kind, law):
+    model, controller = fitted(tiny, text_kind, law=law, scheme="PID")
+    inputs, pairs = tiny.inputs(text_kind, seed=50, side="left"), []
+    found = find_blocks(model)
+    with torch.no_grad(), found.reading() as arriving, controller.attached(model):
+        hook = found.modules[1].register_forward_pre_hook(
+            lambda _, a, k: pairs.append(a[0] if a else next(iter(k.values()))), with_kwargs=True
+        )
+        model(**inputs)
+        hook.remove()
+    empty = inputs["attention_mask"] == 0
+    assert torch.equal(pairs[0][empty], arriving[1][empty])
+    assert not torch.allclose(pairs[0][~empty], arriving[1][~empty], atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["opt", "roberta"])
+def test_fit_does_not_depend_on_padding_side_or_batches(tiny, kind):
+    model, rows = tiny.model(kind), tiny.rows(40)
+    fits = [
+        # an encoder answers from its first token, so left padding would change what is correct
+        PIDController.fit(
+            model, tiny.tokenizer(side), rows, batch_size=size, correct_only=kind == "opt"
+        )
+        for side, size in (("left", 7), ("right", 7), ("right", 40))
+    ]
+    for fit in fits[1:]:
+        assert fit.bases.origin == fits[0].bases.origin
+        for i in "PID":
+            assert torch.allclose(fit.bases.values[i], fits[0].bases.values[i], atol=1e-4)
+
+
+def test_fit_takes_real_tokens_of_correct_rows_only(tiny):
+    model, rows, tokenizer = tiny.model("bert"), tiny.rows(30), tiny.tokenizer()
+    controller = PIDController.fit(model, tokenizer, rows, batch_size=8)
+    width, sums, tokens, correct = tiny.width, {}, 0, 0
+    for row in rows:
+        inputs = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
+        with torch.no_grad():
+            values, _, answer = read_states(model, inputs)
+        if int(answer.argmax()) != row["label"]:
+            continue
+        correct, tokens = correct + 1, tokens + values[0].shape[1]
+        for t, x in enumerate(values):
+            trio = {"P": x, "I": sum(values[: t + 1]), "D": x - values[t - 1] if t else x}
+            for i, v in trio.items():
+                v = v.reshape(-1, width).double()
+                sums[i, t] = sums.get((i, t), 0) + v.T @ v
+    origin = controller.bases.origin
+    assert (origin.rows, origin.correct, origin.tokens) == (30, correct, tokens)
+    assert 0 < correct < 30
+    for (i, t), total in sums.items():
+        expected = torch.linalg.eigvalsh(total / tokens).flip(0)
+        assert torch.allclose(controller.bases.values[i][t], expected, atol=1e-5)
+        frame = controller.bases.vectors[i][t].double()
+        assert torch.allclose(frame.T @ (total / tokens) @ frame, expected.diag(), atol=1e-4)
+
+
+def test_residual_law_leaves_clean_trajectories_alone_and_the_static_one_does_not(tiny):
+    """Subspaces that hold all of the clean states: x, running sums and differences (MATH 6.2)."""
+    model = tiny.model("bert")
+    inputs = {"input_ids": torch.tensor([[1, 5, 9, 2]])}
+    labels = logits(model, inputs).argmax(-1)
+    batch = SimpleNamespace(inputs=inputs, labels=labels)
+    controller = PIDController.from_batches(model, [batch], scheme="PID", variance=1 - 1e-12)
+    assert max(controller.bases.rank(i, 2, controller.variance) for i in "PID") <= 4
+    base = logits(model, inputs)
+    with controller.retune(law="residual").attached(model):
+        assert torch.allclose(logits(model, inputs), base, atol=1e-4)
+        other = {"input_ids": torch.tensor([[1, 6, 9, 2]])}
+        moved = logits(model, other)
+    assert not torch.allclose(moved, logits(model, other), atol=1e-2)
+    with controller.attached(model):
+        assert not torch.allclose(logits(model, inputs), base, atol=1e-2)
+
+
+def test_history_survives_no_exception(tiny):
+    model, controller = fitted(tiny, law="residual", scheme="PID")
+    inputs, found = tiny.inputs("bert", seed=50), find_blocks(model)
+
+    def fail(*_):
+        raise RuntimeError("stop")
+
+    with controller.attached(model):
+        expected = logits(model, inputs)
+        hook = found.modules[2].register_forward_hook(fail)
+        with pytest.raises(RuntimeError, match="stop"):
+            logits(model, tiny.inputs("bert", seed=51))
+        hook.remove()
+        assert torch.equal(logits(model, inputs), expected)
+
+
+def test_history_starts_anew_at_each_generated_token(tiny):
+    import transformers as tf
+
+    _, controller = fitted(tiny, "opt", law="residual", scheme="PID")
+    classifier = tiny.model("opt")
+    writer = tf.OPTForCausalLM(classifier.config).eval()
+    writer.model.load_state_dict(classifier.model.state_dict())
+    inputs = tiny.inputs("opt", batch=1, length=6)
+
+    def write():
+        with torch.no_grad():
+            first = writer(**inputs, use_cache=True)
+            token = torch.tensor([[7]])
+            return writer(input_ids=token, past_key_values=first.past_key_values).logits
+
+    base = write()
+    with find_blocks(writer).control(begin=lambda: formula(controller, "residual")):
+        expected = write()
+    with controller.attached(writer):
+        seen = write()
+    assert torch.allclose(seen, expected, atol=1e-4)
+    assert not torch.allclose(seen, base, atol=1e-2)
+
+
+def test_residual_law_refuses_gradient_checkpointing(tiny):
+    model, controller = fitted(tiny, law="residual")
+    model.train()
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    embeds = torch.randn(2, 5, tiny.width, requires_grad=True)
+    with controller.attached(model), pytest.raises(RuntimeError, match="law='averaged'"):
+        model(inputs_embeds=embeds).logits.sum().backward()
+    assert hooks_left(model) == 0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_gradients_flow_and_match_finite_differences(tiny, text_kind, law):
+    model, controller = fitted(tiny, text_kind, law=law)
+    twin = copy.deepcopy(model).double()
+    draw = torch.Generator().manual_seed(3)
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    x = torch.randn(2, 4, tiny.width, dtype=torch.float64, generator=draw, requires_grad=True)
+    step = torch.randn(2, 4, tiny.width, dtype=torch.float64, generator=draw)
+    if text_kind in ("gpt2", "llama", "opt"):  # they find the last real token by the ids
+        mask, twin.config.pad_token_id = torch.ones_like(mask)[:1], None
+        x, step = x[:1].detach().requires_grad_(), step[:1]
+
+    def score(embeds):
+        return twin(inputs_embeds=embeds, attention_mask=mask).logits.pow(2).sum()
+
+    # LLaMA's norms compute in single precision whatever the model's number type
+    h, close = (3e-3, 1e-2) if text_kind == "llama" else (1e-5, 1e-5)
+    with controller.attached(twin):
+        (gradient,) = torch.autograd.grad(score(x), x)
+        with torch.no_grad():
+            slope = (score(x + h * step) - score(x - h * step)) / (2 * h)
+    assert float((gradient * step).sum()) == pytest.approx(float(slope), rel=close)
+    with torch.no_grad():
+        free = (score(x + h * step) - score(x - h * step)) / (2 * h)
+    assert float(slope) != pytest.approx(float(free), rel=2e-2)
+
+
+def test_gradients_after_inference_mode(tiny):
+    """What the control keeps between calls may have been made in inference mode."""
+    model, controller = fitted(tiny)
+    controller = controller.retune()
+    embeds = torch.randn(2, 5, tiny.width, requires_grad=True)
+    with torch.inference_mode(), controller.attached(model):
+        expected = model(inputs_embeds=embeds).logits.clone()
+    with controller.attached(model):
+        seen = model(inputs_embeds=embeds).logits
+        seen.sum().backward()
+    assert torch.allclose(seen, expected, atol=1e-6)
+    assert embeds.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_autocast_to_bfloat16(tiny, kind, law):
+    model, controller = fitted(tiny, kind, law=law)
+    inputs = tiny.inputs(kind, seed=50)
+    with controller.attached(model):
+        expected = logits(model, inputs)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            seen = read_states(model, inputs)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        plain = read_states(model, inputs)
+    assert [x.dtype for x in seen.values] == [x.dtype for x in plain.values]
+    assert torch.allclose(seen.logits.float(), expected, atol=0.15)
+
+
+@pytest.mark.parametrize(("kind", "law"), [("bert", "residual"), ("llama", "averaged")])
+def test_compiled_models_see_the_control_come_and_go(tiny, kind, law):
+    torch.compiler.reset()
+    model, controller = fitted(tiny, kind, law=law)
+    inputs = tiny.inputs(kind, seed=50)
+    base = logits(model, inputs)
+    with controller.attached(model):
+        expected = logits(model, inputs)
+    compiled = torch.compile(model, backend="aot_eager")
+    assert torch.allclose(logits(compiled, inputs), base, atol=1e-5)
+    with controller.attached(compiled):
+        assert torch.allclose(logits(compiled, inputs), expected, atol=1e-5)
+        states = read_states(compiled, inputs)
+    assert torch.allclose(states.logits, expected, atol=1e-5)
+    assert torch.allclose(logits(compiled, inputs), base, atol=1e-5)
+    torch.compiler.reset()
+
+
+def test_training_mode_is_left_alone_by_attached(tiny):
+    model, controller = fitted(tiny)
+    model.train()
+    with controller.attached(model):
+        assert model.training
+        model(**tiny.inputs("bert")).logits.sum().backward()
+    assert model.training
+
+
+def test_retune_is_a_fit_with_those_settings(tiny):
+    model, rows, tokenizer = tiny.model("bert"), tiny.rows(40), tiny.tokenizer()
+    changed = {"scheme": "P-I-D", "variance": 0.7, "c": 1.5, "law": "exact-gain",
+               "gains": {"P": 0.4, "D": 0.3}, "layers": [2, 0]}  # fmt: skip
+    one = PIDController.fit(model, tokenizer, rows).retune(**changed)
+    two = PIDController.fit(model, tokenizer, rows, **changed)
+    assert one.layers == two.layers == (0, 2)
+    inputs = tiny.inputs("bert", seed=50)
+    with one.attached(model):
+        expected = logits(model, inputs)
+    with two.attached(model):
+        assert torch.equal(logits(model, inputs), expected)
+    with pytest.raises(TypeError, match="unknown settings"):
+        one.retune(threshold=0.5)
+
+
+def test_only_listed_layers_are_controlled(tiny, kind):
+    model, controller = fitted(tiny, kind, layers=[1])
+    inputs = tiny.inputs(kind, seed=50)
+    with torch.no_grad():
+        base = read_states(model, inputs).values
+        with controller.attached(model):
+            seen = read_states(model, inputs).values
+    assert torch.equal(base[0], seen[0])
+    assert torch.equal(base[1], seen[1])
+    assert not torch.allclose(base[2], seen[2], atol=1e-3)
+    assert [row.controlled for row in controller.diagnose().rows] == [False, True, False]
+
+
+@pytest.mark.parametrize(("kind", "blocks"), list(PUBLISHED))
+def test_published_layers_are_the_embedding_and_the_first_blocks_outputs(tiny, kind, blocks):
+    _, controller = fitted(tiny)
+    origin = replace(controller.bases.origin, model_type=kind, depth=blocks)
+    bases = Eigenbases(controller.bases.values, controller.bases.vectors, origin)
+    controller = replace(controller, bases=bases, layers="published")
+    assert controller.controlled == tuple(range(PUBLISHED[kind, blocks] + 1))
+
+
+def test_published_layers_of_another_model_name_those_that_exist(tiny):
+    model = tiny.model("bert")
+    with pytest.raises(ValueError, match="distilbert of 6 blocks"):
+        fitted(tiny, model=model, layers="published")
+
+
+def test_diagnosis_agrees_with_the_states_themselves(tiny):
+    model, controller = fitted(tiny, scheme="PD")
+    energy = torch.zeros(3, 4, dtype=torch.float64)
+    for batch in stream(tiny, "bert", model):
+        with torch.no_grad():
+            values, mask, answer = read_states(model, batch.inputs)
+        mask = mask & (answer.argmax(-1) == batch.labels)[:, None]
+        for t in range(3):
+            x = values[t][mask].double()
+            offs = [x @ controller.bases.projection(i, t, 0.8) for i in "PD"]
+            u = (1 - alphas(3, 0.2)[t]) * 0.5 * (offs[0] + offs[1])
+            sizes = [v.pow(2).sum() for v in (x, *offs, u)]
+            energy[t] += torch.stack(sizes)
+    for t, row in enumerate(controller.diagnose().rows):
+        x, p, d, u = energy[t].tolist()
+        assert row.bias["P"] == pytest.approx(p / x, rel=1e-3)
+        assert row.bias["D"] == pytest.approx(d / x, rel=1e-3)
+        assert row.weighted_bias == pytest.approx(0.5 * (p + d) / x, rel=1e-3)
+        assert row.size == pytest.approx((u / x) ** 0.5, rel=1e-3)
+        assert row.alpha == pytest.approx(alphas(3, 0.2)[t])
+        assert row.ranks["P"] == controller.bases.rank("P", t, 0.8)
+    assert row.bias["P"] <= 0.2
+
+
+def test_diagnosis_prints_and_tabulates(tiny):
+    _, controller = fitted(tiny)
+    text = str(controller.diagnose())
+    assert "P-D control, averaged law" in text
+    assert len(text.splitlines()) == 3 + tiny.depth
+    frame = controller.diagnose().frame()
+    assert list(frame.index) == [0, 1, 2]
+    assert "rank P" in frame.columns
+    bound = controller.retune(law="residual").diagnose().rows
+    assert all(0 < row.size < 1 for row in bound)
+
+
+def test_first_state_has_one_subspace_for_all_terms(tiny):
+    _, controller = fitted(tiny)
+    for i in "ID":
+        assert torch.equal(controller.bases.vectors[i][0], controller.bases.vectors["P"][0])
+
+
+def test_keep_saves_directions_and_bars_larger_thresholds(tiny):
+    model, small = fitted(tiny, keep=0.9)
+    _, full = fitted(tiny, model=model)
+    assert small.bases.vectors["P"].shape[-1] < tiny.width
+    inputs = tiny.inputs("bert", seed=50)
+    with full.attached(model):
+        expected = logits(model, inputs)
+    with small.attached(model):
+        assert torch.allclose(logits(model, inputs), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="larger keep"):
+        small.retune(variance=1.0).diagnose()
+
+
+@pytest.mark.parametrize("change", [{}, {"c": float("inf"), "layers": [1], "gains": {"D": 0.3}}])
+def test_saved_and_read_again(tiny, tmp_path, change):
+    model, controller = fitted(tiny, **change)
+    controller.save_pretrained(tmp_path / "kept")
+    again = PIDController.from_pretrained(tmp_path / "kept")
+    assert again.summary() == controller.summary()
+    assert again.bases.origin == controller.bases.origin
+    inputs = tiny.inputs("bert", seed=50)
+    with controller.attached(model):
+        expected = logits(model, inputs)
+    with again.attached(model):
+        assert torch.equal(logits(model, inputs), expected)
+    names = sorted(p.name for p in (tmp_path / "kept").iterdir())
+    assert len(names) == 2
+    assert names[1] == "controller.json"
+
+
+def test_saving_again_replaces_the_old_controller_or_leaves_it_whole(tiny, tmp_path, monkeypatch):
+    _, one = fitted(tiny)
+    _, two = fitted(tiny, model=tiny.model("bert", seed=5))
+    one.save_pretrained(tmp_path)
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(eigenbases, "write_json", broken)
+    with pytest.raises(OSError, match="disk full"):
+        two.save_pretrained(tmp_path)
+    assert PIDController.from_pretrained(tmp_path).bases.origin == one.bases.origin
+    monkeypatch.undo()
+    two.save_pretrained(tmp_path)
+    assert PIDController.from_pretrained(tmp_path).bases.origin == two.bases.origin
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_truncated_changed_and_foreign_files_are_refused(tiny, tmp_path):
+    _, controller = fitted(tiny)
+    with pytest.raises(FileNotFoundError, match=r"controller\.json"):
+        PIDController.from_pretrained(tmp_path / "nothing")
+    controller.save_pretrained(tmp_path)
+    card, tensors = tmp_path / "controller.json", next(tmp_path.glob("bases-*"))
+    whole, text = tensors.read_bytes(), card.read_text()
+    tensors.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="checksum"):
+        PIDController.from_pretrained(tmp_path)
+    tensors.unlink()
+    with pytest.raises(FileNotFoundError, match="missing"):
+        PIDController.from_pretrained(tmp_path)
+    tensors.write_bytes(whole)
+    for wrong in (text[: len(text) // 2], "[1, 2]", "{}", '{"format": "other"}', '"text"'):
+        card.write_text(wrong)
+        with pytest.raises(ValueError, match="not a controller of pidlib"):
+            PIDController.from_pretrained(tmp_path)
+    data = json.loads(text)
+    for part, key, value, message in (
+        ("settings", "law", "wiener", "unknown law"),
+        ("settings", "speed", 1, "not a controller"),
+        ("origin", "width", 17, "shapes"),
+        (None, "schema", 99, "schema 99"),
+    ):
+        changed = json.loads(text)
+        (changed[part] if part else changed)[key] = value
+        card.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=message):
+            PIDController.from_pretrained(tmp_path)
+    card.write_text(json.dumps(data))
+    PIDController.from_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="is a file"):
+        controller.save_pretrained(card)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scheme": "PX"}, "unknown scheme 'PX'"),
+        ({"law": "wiener"}, r"unknown law 'wiener'; choose one of \('averaged', 'exact-gain'"),
+        ({"variance": 0.0}, "variance is 0.0"),
+        ({"variance": 1.5}, "variance is 1.5"),
+        ({"c": -1.0}, "c is -1.0"),
+        ({"c": float("nan")}, "c is nan"),
+        ({"c": "small"}, "c is 'small'"),
+        ({"gains": "big"}, "unknown gains 'big'"),
+        ({"layers": [0, 3]}, "unknown layer 3"),
+        ({"layers": [-1]}, "unknown layer -1"),
+        ({"layers": "first"}, "unknown layer 'first'"),
+        ({"layers": 1}, "unknown layer 1"),
+    ],
+)
+def test_wrong_settings_are_refused_before_the_model_runs(tiny, change, message):
+    model, controller = fitted(tiny)
+
+    def untouched():
+        raise AssertionError("the model ran")
+        yield
+
+    with pytest.raises(ValueError, match=message):
+        PIDController.from_batches(model, untouched(), **change)
+    with pytest.raises(ValueError, match=message):
+        controller.retune(**change)
+
+
+def test_bad_text_and_models_are_refused(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(12)
+
+    def fit(**changes):
+        given = {"model": model, "tokenizer": tokenizer, "rows": rows} | changes
+        PIDController.fit(**given)
+
+    with pytest.raises(ValueError, match="no rows"):
+        fit(rows=[])
+    with pytest.raises(ValueError, match=r"3.*not one of 0\.\.2"):
+        fit(rows=[{**rows[0], "label": 3}])
+    with pytest.raises(ValueError, match="carry no label"):
+        fit(rows=[{k: v for k, v in row.items() if k != "label"} for row in rows])
+    with pytest.raises(ValueError, match=r"model\.eval"):
+        fit(model=copy.deepcopy(model).train())
+    unnamed = tiny.model("bert", id2label={0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"})
+    with pytest.raises(ValueError, match="label_0"):
+        fit(model=unnamed)
+    broken = copy.deepcopy(model)
+    with torch.no_grad():
+        find_blocks(broken).modules[1].output.dense.weight[0, 0] = float("nan")
+    with pytest.raises(ValueError, match="state x_2, the input of .*layer.2, has NaN"):
+        fit(model=broken)
+    wrong = copy.deepcopy(model)
+    with torch.no_grad():
+        wrong.classifier.bias += torch.tensor([1e3, 0.0, 0.0])
+    with pytest.raises(ValueError, match="none of the 5 rows correctly"):
+        fit(model=wrong, rows=[{**row, "label": 1} for row in rows[:5]])
+    assert hooks_left(model) == hooks_left(wrong) == hooks_left(broken) == 0
+
+
+def test_all_rows_can_be_used_without_labels(tiny):
+    rows = [{k: v for k, v in row.items() if k != "label"} for row in tiny.rows(12)]
+    controller = PIDController.fit(tiny.model("bert"), tiny.tokenizer(), rows, correct_only=False)
+    assert controller.bases.origin.correct == 12
+
+
+def test_other_label_orders_are_mapped(tiny):
+    """The same model with its columns named in another order answers other labels correctly."""
+    rows, tokenizer = tiny.rows(30), tiny.tokenizer()
+    names = {0: "contradiction", 1: "neutral", 2: "entailment"}
+    flipped = [{**row, "label": 2 - row["label"]} for row in rows]
+    one = PIDController.fit(tiny.model("bert"), tokenizer, rows)
+    two = PIDController.fit(tiny.model("bert", id2label=names), tokenizer, flipped)
+    assert one.bases.origin.correct == two.bases.origin.correct
+    assert torch.equal(one.bases.values["P"], two.bases.values["P"])
+
+
+def test_schemes_that_were_not_learnt_are_refused(tiny):
+    model, controller = fitted(tiny, scheme="P", terms="P")
+    assert list(controller.bases.values) == ["P"]
+    with pytest.raises(ValueError, match=r"needs the bases of \['D'\]"):
+        controller.retune(scheme="PD")
+    with controller.attached(model):
+        logits(model, tiny.inputs("bert"))
