@@ -164,15 +164,15 @@ def is_stale(
 
 
 def provenance(result: dict) -> str:
-    """One line for beneath a figure: command, data, n, seed, versions, date.
+    """Two lines for beneath a figure: the command, then data, n, seed, versions, date.
 
     Source: ours.
     """
-    data = result["data"]
+    data, seen = result["data"], result["versions"]
+    libraries = ", ".join(f"{name} {seen[name]}" for name in ("torch", "transformers"))
     return (
-        f"{result['command']} · {data.get('name')} (n = {data.get('n')}) · seed {result['seed']} · "
-        f"torch {result['versions'].get('torch')}, transformers "
-        f"{result['versions'].get('transformers')} · {result['date']}"
+        f"{result['command']}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
+        f"{libraries} · {result['date']}"
     )
 
 

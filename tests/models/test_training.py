@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from pidlib.predictions import predict
-from pidlib.training import Curve, LoraSettings, save_adapter, train_lora, with_lora
+from pidlib.training import Curve, LoraSettings, save_adapter, set_mean, train_lora, with_lora
 
 SETTINGS = LoraSettings(
     rank=4, alpha=8, epochs=3, batch_size=8, warmup_steps=2, learning_rate=0.02, dropout=0.05
@@ -53,9 +53,8 @@ def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
     best = curve.best()
     assert curve.epochs[best - 1]["validation"]["held"] > 0.8
     model = with_lora(tiny.model("bert"), SETTINGS)
-    made = save_adapter(
-        model, tmp_path / "run" / f"epoch-{best}.safetensors", tmp_path / "a", "tiny"
-    )
+    set_mean(model, [tmp_path / "run" / f"epoch-{best}.safetensors"])
+    made = save_adapter(model, tmp_path / "a", "tiny")
     assert made["dtype"] == "float16"
     config = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "tiny"
@@ -113,3 +112,15 @@ def test_only_updates_pooler_and_classifier_are_trained(tiny):
 def test_the_first_of_equal_epochs_is_chosen():
     scores = [{"validation": {"a": a, "b": b}} for a, b in [(0.5, 0.7), (0.8, 0.6), (0.7, 0.7)]]
     assert Curve(scores).best() == 2
+
+
+def test_the_mean_of_two_checkpoints(tiny, tmp_path):
+    torch.set_num_threads(1)
+    train(tiny, tmp_path)
+    one, two, mean = (with_lora(tiny.model("bert"), SETTINGS) for _ in range(3))
+    files = [tmp_path / "epoch-1.safetensors", tmp_path / "epoch-3.safetensors"]
+    set_mean(one, files[:1])
+    set_mean(two, files[1:])
+    set_mean(mean, files)
+    for a, b, m in zip(one.parameters(), two.parameters(), mean.parameters(), strict=True):
+        assert torch.allclose(m, (a + b) / 2 if m.requires_grad else a, atol=1e-7)
