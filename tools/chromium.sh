@@ -12,8 +12,9 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-if { apt-get update && apt-get install -y --no-install-recommends chromium; } >/tmp/pidlib-chromium.log 2>&1; then
+log=$(mktemp)
+if { apt-get update && apt-get install -y --no-install-recommends chromium; } >"$log" 2>&1; then
   echo "browser: $(command -v chromium)"
 else
-  echo "browser: the installation failed, see /tmp/pidlib-chromium.log; browser tests are skipped"
+  echo "browser: the installation failed, see $log; browser tests are skipped"
 fi
