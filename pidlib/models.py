@@ -181,8 +181,8 @@ def load_adapter(adapter: Path) -> Model:
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
     folder = base_folder()
     config = BertConfig.from_pretrained(folder, **_label_names())
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
         model = BertForSequenceClassification(config)
-    _load_encoder(model, folder)
-    merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
+        _load_encoder(model, folder)
+        merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
     return Model(merged, AutoTokenizer.from_pretrained(folder))
