@@ -108,7 +108,7 @@ def batches(
     ValueError
         No rows, keys missing, `batch_size` below 1, or a label out of range.
 
-    Source: ours (DESIGN: text over 256 tokens is truncated and counted).
+    Source: ours (text over 256 tokens is truncated and counted).
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")

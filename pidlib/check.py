@@ -64,7 +64,7 @@ def halving_cost(answer: float | None) -> None:
     >>> halving_cost(None)  # doctest: +ELLIPSIS
     not yet: ...
 
-    Source: MATH 4.5.
+    Source: ours, chapter on the Riccati recursion.
     """
     hint = "put alpha = 1/2 into alpha = 1 / (2 + 1/c - alpha)"
     _judge(
@@ -141,7 +141,7 @@ def two_projections(answer: Callable) -> None:
     >>> two_projections(lambda phi: None)  # doctest: +ELLIPSIS
     not yet: ...
 
-    Source: MATH 3.4.
+    Source: ours, chapter on the Riccati recursion.
     """
 
     def cases() -> Iterator:
@@ -217,7 +217,7 @@ def layers_needed(answer: Callable) -> None:
     >>> layers_needed(lambda c, share: None)  # doctest: +ELLIPSIS
     not yet: ...
 
-    Source: Theorem 1, MATH 4.6.
+    Source: Theorem 1.
     """
 
     def cases() -> Iterator:
@@ -245,7 +245,7 @@ def best_cost(answer: Callable) -> None:
     >>> best_cost(lambda X, Z, T: None)  # doctest: +ELLIPSIS
     not yet: ...
 
-    Source: MATH 5.4.
+    Source: ours, chapter on the error theorem.
     """
     draws = ((1.0, 2.0, 1), (1.0, 1.0, 12), (0.1, 1.0, 6), (3.0, 0.5, 4))
     cases = (((X, Z, T), wiener_c(X, Z, T)) for X, Z, T in draws)

@@ -60,7 +60,7 @@ def clean_bias(answer: Callable) -> None:
     >>> clean_bias(lambda V, X: 1 - ((X @ V) ** 2).sum() / (X**2).sum())
     right: Pythagoras: what the projection V V^T keeps and what Q takes add up to all.
 
-    Source: MATH 6.4.
+    Source: ours, chapter on states.
     """
     random, cases = np.random.default_rng(1), []
     for r in (1, 3, 5):
@@ -90,7 +90,7 @@ def shared_directions(answer: Callable) -> None:
     >>> shared_directions(lambda r, s, d: max(0, r + s - d))
     right: two subspaces of more than d dimensions together must meet.
 
-    Source: MATH 3.2.
+    Source: ours, chapter on states.
     """
     cases = [((r, s, d), max(0, r + s - d)) for r, s, d in ((3, 4, 5), (2, 2, 5), (5, 1, 5))]
     _judge(

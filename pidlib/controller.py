@@ -360,7 +360,7 @@ class PIDController:
         Diagnosis
             Ranks, clean bias, size of the control on clean text and alpha_t.
 
-        Source: Table 7 (ranks), MATH 6.4 (clean bias).
+        Source: Table 7 (ranks); ours (clean bias).
         """
         gains = parse_gains(self.scheme, self.gains)
         alpha = 1.0 - strengths(self.depth, self.c)

@@ -84,7 +84,7 @@ def data_folder(wanted: str = "the data") -> Path:
     FileNotFoundError
         The variable is unset or names no folder; the message says what to do.
 
-    Source: DESIGN; ours.
+    Source: ours.
     """
     value = os.environ.get(VARIABLE)
     if not value:

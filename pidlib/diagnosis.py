@@ -32,7 +32,7 @@ class LayerDiagnosis:
     forms : tuple of str
         How the product is computed: "dense", or "thin m" with m columns.
 
-    Source: Table 7; MATH 6.4.
+    Source: Table 7; ours.
     """
 
     t: int

@@ -82,7 +82,7 @@ def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     >>> rebuild(row, [Edit("hypothesis", 4, "bicycle")])["hypothesis"]
     'A man rides a bicycle.'
 
-    Source: ours (DESIGN §5: text of real data is never stored, only edits).
+    Source: ours (text of real data is never stored, only edits).
     """
     changed = dict(row)
     by_column: dict[str, dict[int, str]] = {}

@@ -81,7 +81,7 @@ class Eigenbases:
     def rank(self, term: str, t: int, variance: float) -> int:
         """Smallest rank whose eigenvalues hold the share `variance`.
 
-        Source: section 3.1. Departure: Σσ² in place of Σσ (MATH 9.6).
+        Source: section 3.1. Departure: Σσ² in place of Σσ.
         """
         return rank_for(self.values[term][t], variance)
 

@@ -207,7 +207,7 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path) -> list[di
     ValueError
         The rows are not those that were attacked.
 
-    Source: ours (DESIGN §5).
+    Source: ours.
     """
     file = read_outcomes(results / "attacks" / f"{data}-{recipe}.jsonl")
     return transfer_rows(rows, file.outcomes)

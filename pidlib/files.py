@@ -23,7 +23,7 @@ def write_json(path: Path, value: Any) -> None:
     value : object
         What JSON can hold; NaN is refused.
 
-    Source: ours (DESIGN §5: files are written atomically).
+    Source: ours (files are written atomically).
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
     >>> round(float(np.exp(-rate(c=1.0))), 4)
     0.382
 
-    Source: MATH 4.3. Departure: the paper gives only the recursion.
+    Source: ours (closed form). Departure: the paper gives only the recursion.
     """
     weights, cost = _check_weights(q), _check_cost(c)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -114,7 +114,7 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
     >>> lambdas(3, c=1.0).round(4)          # Fibonacci: 8/13, 3/5, 1/2, 0
     array([0.6154, 0.6   , 0.5   , 0.    ])
 
-    Source: Proposition 2 (recursion), MATH 4.3 (closed form).
+    Source: Proposition 2 (recursion), ours (closed form).
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -169,7 +169,7 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
     >>> alphas(3, c=1.0).round(4)           # Fibonacci: 5/13, 2/5, 1/2
     array([0.3846, 0.4   , 0.5   ])
 
-    Source: Proposition 2 and Theorem 1 (recursion), MATH 4.3 (closed form).
+    Source: Proposition 2 and Theorem 1 (recursion), ours (closed form).
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -205,7 +205,7 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") ->
     >>> attenuation(2, c=1.0).round(4)      # Fibonacci: 1, 2/5, 1/5
     array([1. , 0.4, 0.2])
 
-    Source: Theorem 1 (product), MATH 4.3 (closed form).
+    Source: Theorem 1 (product), ours (closed form).
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -290,7 +290,7 @@ def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float
     >>> generalised_error(z=[0.5, 1.0], x=[3.0, 0.2], q=[0.0, 1.0], T=2, c=1.0).round(4)
     array([1.25  , 0.3284, 0.2516])
 
-    Source: MATH 5.3. Departure: extends Theorem 1, which has q in {0, 1} and no bias.
+    Source: ours, chapter on the error theorem. Departure: extends Theorem 1, which has q in {0, 1} and no bias.
     """
     weights = _check_weights(q)
     noise, clean = np.broadcast_arrays(np.asarray(z, float), np.asarray(x, float))
@@ -339,7 +339,7 @@ def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
     >>> round(float(attenuation(12, c)[-1]), 6)
     0.5
 
-    Source: MATH 5.4. Departure: the paper gives no rule for c.
+    Source: ours, chapter on the error theorem. Departure: the paper gives no rule for c.
     """
     T = _check_depth(T)
     for name, value, least in (

@@ -85,7 +85,7 @@ def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, floa
     ({'P': 0.5, 'D': 0.5}, {'P': 0.5})
 
     Source: section 3.4 (gains 0.5). Departure: normalised by default, because the size of
-    the gains and the choice of terms are otherwise mixed up (MATH 3.4).
+    the gains and the choice of terms are otherwise mixed up.
     """
     terms = parse_scheme(scheme).split("-")
     if isinstance(gains, Mapping):
@@ -318,7 +318,7 @@ def static_gain(
     -------
     Gain
 
-    Source: Proposition 2; exact-gain: Proposition 1 in the eigenspaces (MATH 4.1).
+    Source: Proposition 2; exact-gain: Proposition 1 in the eigenspaces.
     Departure: averaged is what the published code does, (1 - alpha_t(1)) times the
     weighted mean; Proposition 2 would give each eigenvalue q its own alpha_t(q).
     """
@@ -367,7 +367,7 @@ class Residual:
     terms : sequence of str
         Terms used anywhere.
 
-    Source: MATH 6.3 and 6.6; the running loss of section 2.1. Departure: the published
+    Source: the running loss of section 2.1. Departure: the published
     code applies every projection to x_t.
     """
 

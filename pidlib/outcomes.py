@@ -100,7 +100,7 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
     ValueError
         A foreign file, or a broken line that is not the last.
 
-    Source: ours (DESIGN §5: long runs append one JSON line per example).
+    Source: ours (long runs append one JSON line per example).
     """
     path = Path(path)
     if not path.is_file():
@@ -141,7 +141,7 @@ class OutcomeLog:
     ValueError
         When the file holds another configuration; the differing keys are named.
 
-    Source: ours (DESIGN §5).
+    Source: ours.
     """
 
     def __init__(

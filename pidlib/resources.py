@@ -69,7 +69,7 @@ def candidates(name: str) -> Candidates:
 class LexiconCandidates:
     """Synonyms from our lexicon of scenes, already in the right inflection.
 
-    Source: ours (DESIGN §6).
+    Source: ours.
     """
 
     name = "lexicon"
@@ -106,7 +106,7 @@ class PpdbCandidates:
     nearest : int
         Most neighbours of a word.
 
-    Source: ours (DESIGN §6).
+    Source: ours.
     """
 
     name = "ppdb"

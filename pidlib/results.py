@@ -73,7 +73,7 @@ def write_result(
     ValueError
         A path that does not end in .json, or `data` or `model` without a sha256.
 
-    Source: ours (DESIGN §5).
+    Source: ours.
     """
     path = Path(path)
     if path.suffix != ".json":
@@ -145,7 +145,7 @@ def is_stale(
     Code that has moved does not make a result stale; another configuration, data or
     model does.
 
-    Source: ours (DESIGN §5).
+    Source: ours.
     """
     reasons = []
     if configuration is not None:

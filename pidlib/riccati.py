@@ -132,7 +132,7 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     >>> round(float(1 / solution.S[0, 0, 0]), 6)           # the golden ratio
     1.618034
 
-    Source: Proposition 1, in the form of MATH 1.1 (S_t = 2 P_t). Departure: the printed
+    Source: Proposition 1, in the form S_t = 2 P_t. Departure: the printed
     objective holds past states; the formula solves the relaxed problem above.
     """
     layers, weights, costs = _check(thetas, Q_state, c)

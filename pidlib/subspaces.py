@@ -53,7 +53,7 @@ def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
     2
 
     Source: section 3.1 ("99 % of total variance"). Departure: the paper accumulates
-    singular values; variance is their squares (MATH 9.6).
+    singular values; variance is their squares.
     """
     share = _check_variance(variance)
     values = torch.as_tensor(eigenvalues, dtype=torch.float64).flatten()
@@ -333,7 +333,7 @@ def energy_off(basis: torch.Tensor, moment: torch.Tensor) -> float:
     >>> energy_off(torch.eye(2)[:, :1], torch.diag(torch.tensor([3.0, 1.0])))
     0.25
 
-    Source: MATH 6.4 (the clean bias).
+    Source: ours (the clean bias).
     """
     frame, matrix = basis.to(torch.float64), moment.to(torch.float64)
     total = float(matrix.trace())
@@ -460,7 +460,7 @@ def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
     True
 
     Source: Algorithm 1. Departure: the basis is U and the core is X times U^T; the
-    printed V does not fit the mode product (MATH 9.7).
+    printed V does not fit the mode product.
     """
     _check_variance(variance)
     values = torch.as_tensor(tensor).detach().double()

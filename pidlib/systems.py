@@ -103,7 +103,7 @@ class ResidualSystem:
     strength : float
         Size g of the non-linear part; 0 gives the linear network.
 
-    Source: ours (MATH 6.6, 8.2).
+    Source: ours.
     """
 
     linear: LinearSystem
@@ -183,7 +183,7 @@ def orthogonal_system(
     True
 
     Source: Assumption 2. Departure: the transport of the subspace is part of the
-    construction; the paper's proof takes it for granted (MATH 4.9).
+    construction; the paper's proof takes it for granted.
     """
     _check_sizes(d, r, T)
     random = np.random.default_rng(seed)
@@ -218,7 +218,7 @@ def rotating_system(d: int, r: int, T: int, seed: int, angle: float = 0.5) -> Li
     >>> bool(np.linalg.norm(system.thetas[0] - np.eye(4), 2) < 0.1)
     True
 
-    Source: ours (MATH 6.3, with its own scale of the skew matrices).
+    Source: ours.
     """
     _check_sizes(d, r, T)
     random = np.random.default_rng(seed)
@@ -256,7 +256,7 @@ def conditioned_system(d: int, r: int, T: int, seed: int, kappa: float) -> Linea
     >>> np.linalg.cond(system.thetas).round(6)
     array([5., 5., 5.])
 
-    Source: ours (MATH 5.6).
+    Source: ours.
     """
     _check_sizes(d, r, T)
     if not kappa >= 1 or not np.isfinite(kappa):
@@ -298,7 +298,7 @@ def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) ->
     >>> bool(np.allclose(system.layer(0, v), system.linear.layer(0, v)))
     True
 
-    Source: ours (MATH 6.6).
+    Source: ours.
     """
     if not strength >= 0:
         raise ValueError(f"the strength is {strength}; it cannot be negative")

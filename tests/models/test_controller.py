@@ -258,7 +258,7 @@ def test_fit_takes_real_tokens_of_correct_rows_only(tiny):
 
 
 def test_residual_law_leaves_clean_trajectories_alone_and_the_static_one_does_not(tiny):
-    """Subspaces that hold all of the clean states: x, running sums and differences (MATH 6.2)."""
+    """Subspaces that hold all of the clean states: x, running sums and differences."""
     model = tiny.model("bert")
     inputs = {"input_ids": torch.tensor([[1, 5, 9, 2]])}
     labels = logits(model, inputs).argmax(-1)

@@ -133,7 +133,7 @@ def test_exact_gain_is_the_riccati_gain_when_layers_are_orthogonal(seed, r, c, T
 @settings(deadline=None)
 @given(seeds, st.integers(1, 9), costs)
 def test_laws_agree_when_the_subspaces_are_one(seed, r, c):
-    """Assumption 2 in its honest form: equal projections and gains of sum one (MATH 3.3)."""
+    """Assumption 2 in its honest form: equal projections and gains of sum one."""
     off = random_projection(9, r, seed)
     offs, gains = dict.fromkeys("PID", off), dict.fromkeys("PID", 1 / 3)
     laws = [static_gain(offs, gains, law, 1, 4, c).matrix() for law in ("averaged", "exact-gain")]

@@ -73,7 +73,7 @@ def test_extreme_costs_stay_finite_and_in_range(method, c):
 
 
 def test_dear_control_hardly_acts():
-    T, c = 12, 1000.0  # MATH 4.6
+    T, c = 12, 1000.0
     assert attenuation(T, c)[-1] == pytest.approx(0.9268, abs=5e-5)
     assert 1 / (1 + T * (T + 1) / (2 * c)) == pytest.approx(attenuation(T, c)[-1], abs=1e-3)
 

@@ -133,7 +133,7 @@ def test_works_on_inference_tensors_and_keeps_no_graph():
 
 
 def test_rank_counts_squares():
-    sizes = 1 / torch.arange(1, 769, dtype=torch.float64)  # MATH 9.6
+    sizes = 1 / torch.arange(1, 769, dtype=torch.float64)
     assert rank_for(sizes**2, 0.99) == 56
     assert rank_for(sizes, 0.99) == 715
 
