@@ -9,6 +9,11 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 import torch
+from hypothesis import settings
+
+# A busy machine is no defect: no test fails because one example took long.
+settings.register_profile("pidlib", settings(), deadline=None)
+settings.load_profile("pidlib")
 
 WORDS = "a the dog cat man child runs sleeps sits eats in on park house red two big small".split()
 VOCABULARY = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", *WORDS]
