@@ -89,8 +89,15 @@ def make_adapter(
         The training record. Accuracies are counts, measured after the round trip through
         half precision.
 
+    Raises
+    ------
+    ValueError
+        A trial (`n`) without a `target`: it would replace the shipped adapter.
+
     Source: §3.1.
     """
+    if n is not None and target is None:
+        raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
     settings = settings or LoraSettings()
     train, validation = training_data()
     if n is not None:

@@ -84,6 +84,7 @@ class TransferTrial:
         return (
             f"python -m pidlib reproduce transfer --data {self.data} --n {self.n} "
             f"--clean {self.clean} --resources {self.resources}"
+            + (f" --seed {self.seed}" if self.seed else "")
         )
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 
+from pidlib.adapters import make_adapter
 from pidlib.evaluation import accuracy
 from pidlib.labels import LABELS
 from pidlib.models import (
@@ -131,3 +132,9 @@ def test_predictions_do_not_depend_on_order_or_batch():
     rows = [PAIR | {"premise": "A dog runs. " * k} for k in range(1, 9)]
     one = predict(model, tokenizer, rows, batch_size=1)
     assert predict(model, tokenizer, rows[::-1], batch_size=3)[::-1].tolist() == one.tolist()
+
+
+def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
+    with pytest.raises(ValueError, match="n = 5 makes a trial; name its folder"):
+        make_adapter("minilm-nli", tmp_path / "run", n=5)
+    assert not list(tmp_path.iterdir())

@@ -104,7 +104,7 @@ def spoil_number(cells):
 
 
 def spoil_path(cells):
-    cells[1].outputs = [new_output("stream", name="stdout", text="in /home/me/a.txt")]
+    cells[1].outputs = [new_output("stream", name="stdout", text="in /" + "home/me/a.txt")]
 
 
 def spoil_name(cells):

@@ -67,5 +67,6 @@ def test_trial_settings():
     assert control_name("P-D", 0.95) == "P-D 95 %"
     assert TransferTrial(data="snli-test").name == "transfer-snli-test"
     assert "--data captions --n 500" in TransferTrial().command
+    assert TransferTrial(seed=3).command.endswith("--seed 3")
     with pytest.raises(ValueError, match="n = 9 and clean = 3"):
         TransferTrial(n=9, clean=3)
