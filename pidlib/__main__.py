@@ -80,9 +80,11 @@ def bench(
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
 ) -> None:
-    """Measure the cost of fit, control and attack, each against what it is compared with."""
+    """Measure theory, fit, control and attack, each against what it is compared with."""
     from pidlib.benchmarks import run_benchmarks
+    from pidlib.theory_benchmarks import run_theory_benchmark
 
+    run_theory_benchmark(results, quick=quick, report=_say)
     run_benchmarks(results, quick=quick, report=_say)
 
 

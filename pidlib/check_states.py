@@ -1,4 +1,4 @@
-"""Exercises on hidden states that check themselves; the companion of `pidlib.check`."""
+"""Exercises on hidden states that check themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pidlib.check import _judge
+from pidlib.verdicts import judge
 
 
 def _spectra(seed: int, count: int = 5) -> Iterator[np.ndarray]:
@@ -38,7 +38,7 @@ def smallest_rank(answer: Callable) -> None:
         shares = np.cumsum(values) / values.sum()
         for variance in (0.5, 0.9, 0.99):
             cases.append(((values, variance), int(np.argmax(shares >= variance)) + 1))
-    _judge(
+    judge(
         answer,
         iter(cases),
         "np.cumsum(values) / values.sum() holds the share of the first 1, 2, ... directions",
@@ -68,7 +68,7 @@ def clean_bias(answer: Callable) -> None:
         states = random.standard_normal((20, 6))
         off = states - states @ basis @ basis.T
         cases.append(((basis, states), (off**2).sum() / (states**2).sum()))
-    _judge(
+    judge(
         answer,
         iter(cases),
         "x - V (V^T x) is the part off the subspace; states lie in rows, so V^T x is X @ V",
@@ -93,7 +93,7 @@ def shared_directions(answer: Callable) -> None:
     Source: ours, chapter on states.
     """
     cases = [((r, s, d), max(0, r + s - d)) for r, s, d in ((3, 4, 5), (2, 2, 5), (5, 1, 5))]
-    _judge(
+    judge(
         answer,
         iter(cases),
         "in space (d = 3) two planes share a line; two lines need not meet",

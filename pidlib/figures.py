@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
+from pidlib.sliders import slider
 from pidlib.style import (
     DASHES,
     INK,
@@ -328,63 +329,6 @@ def agreement(
     plot.set_xlabel(f"predicted {what}")
     plot.set_ylabel(f"true {what}")
     plot.legend()
-    return fig
-
-
-def slider(
-    x: Sequence[float],
-    frames: Mapping[str, Mapping[str, Sequence[float]]],
-    name: str,
-    xlabel: str = "",
-    ylabel: str = "",
-) -> go.Figure:
-    """Lines that change as the reader moves a slider.
-
-    Parameters
-    ----------
-    x : (k,) floats
-        Shared horizontal places.
-    frames : mapping of str to (mapping of str to (k,) floats)
-        Slider position to the lines shown there; the same line names at each.
-    name : str
-        What the slider changes, printed before its value.
-    xlabel, ylabel : str
-        What the axes measure, with the unit.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Show it through `tidy`.
-
-    Examples
-    --------
-    >>> fig = slider([0, 1], {"0.1": {"a": [0, 1]}, "0.2": {"a": [0, 2]}}, "c")
-    >>> len(fig.layout.sliders[0].steps)
-    2
-
-    Source: ours.
-    """
-    names = {tuple(lines) for lines in frames.values()}
-    if len(names) != 1:
-        raise ValueError(f"every slider position needs the same lines; got {sorted(names)}")
-    values = [v for lines in frames.values() for line in lines.values() for v in line]
-    steps, fig = [], go.Figure()
-    for k, (label, lines) in enumerate(frames.items()):
-        if k == 0:
-            for j, (line, y) in enumerate(lines.items()):
-                look = dict(dash=DASHES[(j + 1) % len(DASHES)], width=2.5)
-                fig.add_trace(go.Scatter(x=list(x), y=list(y), name=line, line=look))
-        change = [{"y": [list(y) for y in lines.values()]}]
-        steps.append(dict(method="restyle", label=label, args=change))
-    low, high = min(values), max(values)
-    room = 0.05 * (high - low or 1.0)
-    fig.update_layout(
-        sliders=[dict(steps=steps, currentvalue=dict(prefix=f"{name} = "), pad=dict(t=55))],
-        xaxis_title=xlabel,
-        yaxis=dict(title=ylabel, range=[low - room, high + room]),
-        height=480,
-        showlegend=True,
-    )
     return fig
 
 

@@ -91,11 +91,17 @@ def _check(
         raise ValueError("thetas or Q_state have NaN or infinite entries")
     if not np.allclose(weights, np.swapaxes(weights, -1, -2), rtol=0, atol=1e-10):
         raise ValueError("Q_state is not symmetric; give (Q + Q^T) / 2")
-    if costs.shape not in ((), (T,)):
-        raise ValueError(f"the cost c has shape {costs.shape}; give one number or {T} of them")
+    batch = np.broadcast_shapes(layers.shape[:-3], weights.shape[:-3])
+    try:
+        prices = np.broadcast_to(costs, (*batch, T))
+    except ValueError:
+        raise ValueError(
+            f"the cost c has shape {costs.shape}; give one number, {T} of them (one a layer), "
+            f"or an array that broadcasts to {(*batch, T)}"
+        ) from None
     if not np.isfinite(costs).all() or (costs < 0).any():
         raise ValueError(f"the control cost c is {c}; it must be finite and not negative")
-    return layers, weights, np.broadcast_to(costs, (T,))
+    return layers, weights, prices
 
 
 def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolution:
@@ -110,8 +116,9 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
         Layers; any matrices. Leading axes are a batch of systems.
     Q_state : (..., T, d, d) array
         Weights of the controlled states, symmetric positive semi-definite.
-    c : float or (T,) array
-        Cost of the control (R_control = c I), at least 0. At 0 the limit is taken: the
+    c : float, (T,) array, or array that broadcasts to (..., T)
+        Cost of the control (R_control = c I), at least 0; with the shape (..., 1) one for
+        each system of a batch. At 0 the limit is taken: the
         control removes everything that M_t penalises. For that, eigenvalues of M_t below
         1e-13 of the largest, or of c, are read as 0; else rounding in a direction without weight
         would be divided by c.
@@ -137,23 +144,26 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     """
     layers, weights, costs = _check(thetas, Q_state, c)
     T, d = layers.shape[-3], layers.shape[-1]
-    batch = np.broadcast_shapes(layers.shape[:-3], weights.shape[:-3])
+    batch = costs.shape[:-1]
     S = np.zeros((*batch, T + 1, d, d))
     K, A, M = (np.zeros((*batch, T, d, d)) for _ in range(3))
     for t in range(T - 1, -1, -1):
-        theta = layers[..., t, :, :]
+        theta, price = layers[..., t, :, :], costs[..., t, None]
         pull = weights[..., t, :, :] + np.swapaxes(theta, -1, -2) @ S[..., t + 1, :, :] @ theta
-        m, U = np.linalg.eigh((pull + np.swapaxes(pull, -1, -2)) / 2)
-        tiny = ROUNDING * np.maximum(np.abs(m).max(-1, keepdims=True), costs[t])
+        M[..., t, :, :] = (pull + np.swapaxes(pull, -1, -2)) / 2
+        m, U = np.linalg.eigh(M[..., t, :, :])
         if m.min() < -1e-10 * max(1.0, np.abs(m).max()):
             raise ValueError(
                 f"Q_state of layer {t} has the eigenvalue {m.min():.3g}; it must not be negative"
             )
+        tiny = ROUNDING * np.maximum(np.abs(m).max(-1, keepdims=True), price)
         m = np.where(m <= tiny, 0.0, m)
-        total = np.where(m == 0, 1.0, m + costs[t])
-        kept = np.where(m == 0, 1.0, costs[t] / total)
-        for target, values in ((K, m / total), (A, kept), (S, m * kept), (M, m)):
+        total = np.where(m == 0, 1.0, m + price)
+        kept = np.where(m == 0, 1.0, price / total)
+        # K and A each from their own eigenvalues: I - K would lose digits where c is small
+        for target, values in ((K, m / total), (A, kept)):
             target[..., t, :, :] = (U * values[..., None, :]) @ np.swapaxes(U, -1, -2)
+        S[..., t, :, :] = price[..., None] * K[..., t, :, :]
     return RiccatiSolution(S, K, A, M)
 
 

@@ -191,14 +191,16 @@ def orthogonal_system(
     return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=True)
 
 
-def rotating_system(d: int, r: int, T: int, seed: int, angle: float = 0.5) -> LinearSystem:
+def rotating_system(
+    d: int, r: int, T: int, seed: int, angle: float = 0.5, batch: tuple[int, ...] = ()
+) -> LinearSystem:
     """Orthogonal layers near the identity: theta_t = exp(angle * skew_t).
 
     Closer to a residual network than Haar layers: one layer turns the states little.
 
     Parameters
     ----------
-    d, r, T, seed
+    d, r, T, seed, batch
         As for `orthogonal_system`.
     angle : float
         Scale of the rotation in radians: the spectral norm of the exponent.
@@ -222,20 +224,22 @@ def rotating_system(d: int, r: int, T: int, seed: int, angle: float = 0.5) -> Li
     """
     _check_sizes(d, r, T)
     random = np.random.default_rng(seed)
-    skew = random.standard_normal((T, d, d))
-    skew = skew - skew.swapaxes(1, 2)
+    skew = random.standard_normal((*batch, T, d, d))
+    skew = skew - np.swapaxes(skew, -1, -2)
     if d > 1:
-        skew *= angle / np.linalg.norm(skew, 2, axis=(1, 2), keepdims=True)
-    thetas = np.stack([scipy.linalg.expm(matrix) for matrix in skew])
-    return _carried(thetas, _orthogonal(random, (d, d))[:, :r], orthogonal=True)
+        skew *= angle / np.linalg.norm(skew, 2, axis=(-2, -1), keepdims=True)
+    thetas = scipy.linalg.expm(skew)
+    return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=True)
 
 
-def conditioned_system(d: int, r: int, T: int, seed: int, kappa: float) -> LinearSystem:
+def conditioned_system(
+    d: int, r: int, T: int, seed: int, kappa: float, batch: tuple[int, ...] = ()
+) -> LinearSystem:
     """Layers of a given condition number that carry a random subspace along.
 
     Parameters
     ----------
-    d, r, T, seed
+    d, r, T, seed, batch
         As for `orthogonal_system`.
     kappa : float
         Condition number of every layer, at least 1: singular values log-uniform between
@@ -264,12 +268,12 @@ def conditioned_system(d: int, r: int, T: int, seed: int, kappa: float) -> Linea
     if d == 1 and kappa > 1:
         raise ValueError("a layer of size d = 1 has condition number 1; give kappa = 1")
     random = np.random.default_rng(seed)
-    powers = random.uniform(-0.5, 0.5, (T, d))
+    powers = random.uniform(-0.5, 0.5, (*batch, T, d))
     if d > 1:
-        powers[:, 0], powers[:, 1] = 0.5, -0.5
-    left, right = _orthogonal(random, (T, d, d)), _orthogonal(random, (T, d, d))
-    thetas = (left * (float(kappa) ** powers)[:, None, :]) @ right
-    return _carried(thetas, _orthogonal(random, (d, d))[:, :r], orthogonal=False)
+        powers[..., 0], powers[..., 1] = 0.5, -0.5
+    left, right = (_orthogonal(random, (*batch, T, d, d)) for _ in range(2))
+    thetas = (left * (float(kappa) ** powers)[..., None, :]) @ right
+    return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=False)
 
 
 def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) -> ResidualSystem:

@@ -16,11 +16,46 @@
     "hoverlabel.bgcolor": css("--pst-color-surface", "#fff"),
     "hoverlabel.font.color": css("--pst-color-text-base", "#222"),
   });
+  /* Sliders as controls of the page: they take the arrow keys and speak to screen readers. */
+  const dials = (box, div, fig) => {
+    const sliders = fig.layout.sliders || [];
+    if (!sliders.every((s) => s.steps.every((step) => step.method === "restyle"))) return false;
+    const panel = document.createElement("div");
+    panel.className = "book-dials";
+    const inputs = sliders.map((s) => {
+      const label = document.createElement("label");
+      const input = document.createElement("input");
+      const shown = document.createElement("output");
+      const what = ((s.currentvalue || {}).prefix || "").trim();
+      Object.assign(input, { type: "range", min: 0, max: s.steps.length - 1, step: 1 });
+      input.value = s.active || 0;
+      const name = document.createElement("span");
+      name.textContent = what;
+      label.append(name, input, shown);
+      panel.appendChild(label);
+      const say = () => {
+        shown.textContent = s.steps[input.value].label;
+        input.setAttribute("aria-valuetext", `${what} ${shown.textContent}`);
+      };
+      input.addEventListener("input", () => {
+        say();
+        const pictures = (fig.layout.meta || {}).pictures;
+        let place = 0;
+        inputs.forEach((other, k) => { place = place * sliders[k].steps.length + +other.value; });
+        const picture = pictures ? pictures[place] : s.steps[input.value].args[0];
+        window.Plotly.restyle(div, picture);
+      });
+      say();
+      return input;
+    });
+    box.appendChild(panel);
+    return true;
+  };
   const draw = async (box) => {
     const fig = JSON.parse(box.querySelector("script").textContent);
     const P = await load();
     const div = document.createElement("div");
-    box.appendChild(div);
+    box.appendChild(div);                       // the plot first, its sliders beneath
     const layout = Object.assign({ autosize: true }, fig.layout);
     if (box.clientWidth < 480) {              // a telephone: smaller letters, no empty bands
       layout.font = Object.assign({}, layout.font, { size: 12 });
@@ -30,6 +65,11 @@
         layout.height = 360;
         box.style.minHeight = "360px";
       }
+    }
+    if ((fig.layout.sliders || []).length && dials(box, div, fig)) {
+      layout.height = (layout.height || 480) - 75 * layout.sliders.length;
+      box.style.minHeight = "";
+      delete layout.sliders;
     }
     await P.newPlot(div, {
       data: fig.data, layout, frames: fig.frames,

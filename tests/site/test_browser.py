@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -146,30 +147,54 @@ def test_page(view, opened, name):
     assert wrong == []
 
 
-def test_sliders_move(opened, site):
+def test_arrow_keys_move_every_slider_to_its_stored_picture(opened, site):
     go, wrong = opened
     moved = 0
     for name in PAGES:
         if '"sliders":[' not in (site / f"{name}.html").read_text():
             continue
         page = go(name)
-        for plot in page.query_selector_all(".js-plotly-plot:has(.slider-rail-touch-rect)"):
-            rail = plot.query_selector(".slider-rail-touch-rect")
-            rail.scroll_into_view_if_needed()
-            place = rail.bounding_box()
-            active = "d => d._fullLayout.sliders[0].active"
-            drawn = "d => JSON.stringify(d.data.map(t => [t.x, t.y, t.z, t.visible]))"
-            before = plot.evaluate(active), plot.evaluate(drawn)
-            for share in (0.05, 0.95):
-                page.mouse.click(place["x"] + share * place["width"], place["y"] + 5)
-                page.wait_for_timeout(400)
-                if plot.evaluate(active) != before[0]:
-                    break
-            assert plot.evaluate(active) != before[0], f"{name}: the slider stays"
-            assert plot.evaluate(drawn) != before[1], f"{name}: the lines stay"
-            moved += 1
+        for box in page.query_selector_all(".book-plotly:has(.book-dials)"):
+            stored = json.loads(box.query_selector("script").text_content())
+            sliders = stored["layout"]["sliders"]
+            dials = box.query_selector_all(".book-dials input[type=range]")
+            assert len(dials) == len(sliders)
+            for dial, slider in zip(dials, sliders, strict=True):
+                places = len(slider["steps"])
+                at = int(dial.input_value())
+                assert at == slider.get("active", 0)
+                dial.focus()
+                dial.press("ArrowRight" if at + 1 < places else "ArrowLeft")
+                assert int(dial.input_value()) == (at + 1 if at + 1 < places else at - 1)
+                label = slider["steps"][int(dial.input_value())]["label"]
+                assert dial.get_attribute("aria-valuetext").endswith(label)
+                page.wait_for_timeout(60)
+                assert drawn(box) == pytest.approx(picture(stored, dials), abs=1e-9)
+                moved += 1
     assert moved, "no page has a slider"
     assert wrong == []
+
+
+def drawn(box) -> list[float]:
+    """Numbers that plotly shows now."""
+    lines = box.query_selector(".js-plotly-plot").evaluate("d => d.data.map(t => [...t.x, ...t.y])")
+    return [number for line in lines for number in line]
+
+
+def picture(stored: dict, dials: list) -> list[float]:
+    """Numbers that the notebook stored for this position of the sliders."""
+    sliders = stored["layout"]["sliders"]
+    at = [int(dial.input_value()) for dial in dials]
+    if len(sliders) == 1:
+        wanted = sliders[0]["steps"][at[0]]["args"][0]
+    else:
+        place = 0
+        for value, slider in zip(at, sliders, strict=True):
+            place = place * len(slider["steps"]) + value
+        wanted = stored["layout"]["meta"]["pictures"][place]
+    places = wanted.get("x", [trace["x"] for trace in stored["data"]])
+    both = zip(places, wanted["y"], strict=True)
+    return [number for x, y in both for number in [*x, *y]]
 
 
 def test_figures_follow_the_theme(opened):

@@ -3,55 +3,65 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 
+from notebooks import in_toc
 from pidlib import check
 from pidlib.gains import attenuation
+from pidlib.verdicts import judge
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-CHAPTERS = ("03_riccati", "05_error_theorem", "10_robustness")
+BLANK = re.compile(r"^check\.(\w+)", re.M)
+SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)
+LEAST = 4  # exercises of a chapter of theory
 
 
 def exercises():
-    """(chapter, blank cell, solution) of each exercise, as printed on the page."""
-    for chapter in CHAPTERS:
-        cells = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4).cells
+    """(first cell, blank cell, solution) of each exercise, as printed on the page."""
+    for path in in_toc():
+        cells = nbformat.read(path, as_version=4).cells
+        first = next(cell.source for cell in cells if cell.cell_type == "code")
         for cell, after in zip(cells, cells[1:] + [None], strict=True):
-            if cell.cell_type == "code" and re.search(r"^check\.", cell.source, re.M):
-                solution = re.search(
-                    r"\{dropdown\} Solution\n.*?```python\n(.*?)```", after.source, re.S
-                )
-                name = re.search(r"^check\.(\w+)", cell.source, re.M)[1]
-                yield pytest.param(cell.source, solution[1], id=f"{chapter}-{name}")
+            if cell.cell_type == "code" and (found := BLANK.search(cell.source)):
+                solution = SOLUTION.search(after.source)
+                assert solution, f"{path.stem}: no solution beneath check.{found[1]}"
+                yield pytest.param(first, cell.source, solution[1], id=f"{path.stem}-{found[1]}")
 
 
 def verdict(capsys, *sources: str) -> str:
-    space = {"np": np, "check": check, "attenuation": attenuation}
+    space: dict = {"__name__": "exercise"}
     for source in sources:
         exec(source, space)
     return capsys.readouterr().out
 
 
-def test_every_exercise_was_found():
-    assert len(list(exercises())) == 11
+def test_every_exercise_is_on_a_page_once():
+    asked = [case.values[1] for case in exercises()]
+    names = [BLANK.search(source)[1] for source in asked]
+    assert sorted(names) == sorted(check.__all__)
 
 
-@pytest.mark.parametrize(("blank", "solution"), exercises())
-def test_blank_fails_and_printed_solution_passes(capsys, blank, solution):
-    said = verdict(capsys, blank)
+@pytest.mark.parametrize("path", in_toc(), ids=[path.stem for path in in_toc()])
+def test_chapters_of_theory_have_enough_exercises(path):
+    if int(path.stem[:2]) <= 7:
+        asked = [case for case in exercises() if case.id.startswith(path.stem)]
+        assert len(asked) >= LEAST
+
+
+@pytest.mark.parametrize(("first", "blank", "solution"), exercises())
+def test_blank_fails_and_printed_solution_passes(capsys, first, blank, solution):
+    said = verdict(capsys, first, blank)
     assert said.startswith("not yet: nothing is returned\nhint: ")
     last = re.search(r"^check\..*", blank, re.M)[0]
-    said = verdict(capsys, solution, last)
+    said = verdict(capsys, first, solution, last)
     assert said.startswith("right: ")
     assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("judge", "wrong"),
+    ("exercise", "wrong"),
     [
         (check.halving_cost, 1.0),
         (check.feedback_cost, lambda thetas, Q, c, K, x0: float(x0 @ x0)),
@@ -68,8 +78,8 @@ def test_blank_fails_and_printed_solution_passes(capsys, blank, solution):
         (check.paired_counts, lambda a, b: (int(b.sum()), int(a.sum()), 0.0)),
     ],
 )
-def test_wrong_answers_fail_with_a_hint(capsys, judge, wrong):
-    judge(wrong)
+def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
+    exercise(wrong)
     said = capsys.readouterr().out
     assert said.startswith("not yet: a test case comes out differently\nhint: ")
 
@@ -86,3 +96,11 @@ def test_shapes_must_match(capsys):
     assert capsys.readouterr().out.startswith("not yet")
     check.two_projections(lambda phi: "ab")
     assert "not yet: ValueError" in capsys.readouterr().out
+
+
+def test_one_wrong_case_of_many_is_enough(capsys):
+    cases = [((k,), k * k) for k in range(5)]
+    judge(lambda k: k * k if k < 4 else 0, iter(cases), "square it", "squares")
+    assert capsys.readouterr().out.startswith("not yet: a test case comes out differently")
+    judge(lambda k: k * k, iter(cases), "square it", "squares")
+    assert capsys.readouterr().out == "right: squares\n"

@@ -144,15 +144,53 @@ def test_agreement_has_a_diagonal_over_all_points():
 
 def test_slider_carries_every_position_and_keeps_the_axis_still():
     frames = {"0.1": {"a": [0, 1], "b": [0, 3]}, "0.2": {"a": [0, 2], "b": [0, 9]}}
-    fig = figures.slider([0, 1], frames, "c")
-    assert [step.args[0]["y"] for step in fig.layout.sliders[0].steps] == [
-        [[0, 1], [0, 3]],
-        [[0, 2], [0, 9]],
-    ]
+    fig = figures.slider([0, 1], frames, "c", start="0.2", points=["b"])
+    steps = fig.layout.sliders[0].steps
+    assert [step.args[0]["y"] for step in steps] == [[[0, 1], [0, 3]], [[0, 2], [0, 9]]]
+    assert [list(trace.x) for trace in fig.data] == [[0, 1], [0, 1]]
+    assert fig.layout.sliders[0].active == 1
+    assert [list(trace.y) for trace in fig.data] == [[0, 2], [0, 9]]
+    assert [trace.mode for trace in fig.data] == ["lines", "markers"]
     low, high = fig.layout.yaxis.range
     assert low < 0 and high > 9
-    with pytest.raises(ValueError, match="same lines"):
-        figures.slider([0], {"1": {"a": [0]}, "2": {"b": [0]}}, "c")
+
+
+def test_several_sliders_hold_every_combination():
+    frames = {(a, b): {"y": [float(a) * 10 + float(b)]} for a in "123" for b in "45"}
+    fig = figures.slider([0], frames, ["a", "b"], start=("2", "5"))
+    assert [picture["y"][0][0] for picture in fig.layout.meta["pictures"]] == [
+        14, 15, 24, 25, 34, 35
+    ]  # fmt: skip
+    first, second = fig.layout.sliders
+    assert [step.args[0]["y"] for step in first.steps] == [[[15]], [[25]], [[35]]]
+    assert [step.args[0]["y"] for step in second.steps] == [[[24]], [[25]]]
+    assert (first.active, second.active) == (1, 1)
+    assert list(fig.data[0].y) == [25]
+
+
+def test_slider_draws_curves_of_their_own_places():
+    circle = np.array([np.cos(np.arange(4.0)), np.sin(np.arange(4.0))])
+    fig = figures.slider([], {"1": {"c": circle}, "2": {"c": 2 * circle}}, "r", equal=True)
+    assert np.allclose([fig.data[0].x, fig.data[0].y], circle)
+    assert np.allclose(fig.layout.sliders[0].steps[1].args[0]["x"], [2 * circle[0]])
+    assert fig.layout.yaxis.scaleanchor == "x"
+    assert fig.layout.xaxis.range[0] < 2 * circle[0].min()
+
+
+@pytest.mark.parametrize(
+    ("frames", "name", "more", "says"),
+    [
+        ({"1": {"a": [1]}, "2": {"b": [1]}}, "c", {}, "same lines"),
+        ({("1", "1"): {"a": [1]}, ("2", "2"): {"a": [1]}}, ["c", "T"], {}, "no lines for"),
+        ({"1": {"a": [1]}}, ["c", "T"], {}, "one value for each"),
+        ({"1": {"a": [1]}}, "c", {"start": "3"}, "no position"),
+        ({"1": {"a": [0]}}, "c", {"log": True}, "logarithmic"),
+        ({"1": {"a": np.ones((3, 2))}}, "c", {}, "expected"),
+    ],
+)
+def test_slider_refuses(frames, name, more, says):
+    with pytest.raises(ValueError, match=says):
+        figures.slider([0], frames, name, **more)
 
 
 def test_table_is_aligned(capsys):

@@ -136,6 +136,31 @@ def test_a_batch_is_its_systems():
     assert np.allclose(many.value(x0)[1, 2], alone.value(x0[1, 2]))
 
 
+def test_every_system_of_a_batch_can_have_its_own_cost():
+    system = orthogonal_system(d=4, r=1, T=5, seed=6, batch=(3,))
+    Q = system.complements[:, :-1]
+    prices = np.array([0.01, 1.0, 50.0])
+    many = riccati(system.thetas, Q, prices[:, None])
+    by_layer = np.linspace(0.1, 2.0, 5)
+    layered = riccati(system.thetas, Q, by_layer)
+    for k, price in enumerate(prices):
+        alone = riccati(system.thetas[k], Q[k], price)
+        assert np.allclose(many.K[k], alone.K, atol=1e-13)
+        assert np.allclose(many.S[k], alone.S, atol=1e-13 * price)
+        assert np.allclose(layered.K[k], riccati(system.thetas[k], Q[k], by_layer).K, atol=1e-13)
+    with pytest.raises(ValueError, match="broadcasts to"):
+        riccati(system.thetas, Q, np.ones((2, 1)))
+
+
+def test_the_parts_of_a_solution_fit_together():
+    thetas, Q, c = problem(3)[:3]
+    solution, eye = riccati(thetas, Q, c), np.eye(thetas.shape[-1])
+    assert np.allclose(solution.A + solution.K, eye, atol=1e-13)
+    prices = c[:, None, None]
+    assert np.allclose(solution.S[:-1], prices * solution.K, atol=1e-13)
+    assert np.allclose((solution.M + prices * eye) @ solution.K, solution.M, atol=1e-12)
+
+
 def test_bad_input_is_named():
     thetas, Q, c, x0 = problem(0)
     lopsided = Q.copy()

@@ -43,6 +43,25 @@ def test_orthogonal_layers_keep_norms(name):
     assert np.allclose(system.thetas @ system.thetas.swapaxes(1, 2), np.eye(8), atol=1e-13)
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda batch: orthogonal_system(6, 2, 3, 1, batch),
+        lambda batch: rotating_system(6, 2, 3, 1, 0.4, batch),
+        lambda batch: conditioned_system(6, 2, 3, 1, 7.0, batch),
+    ],
+    ids=list(BUILDERS),
+)
+def test_a_batch_of_systems_is_as_good_as_one(build):
+    many, one = build((2, 4)), build(())
+    assert many.thetas.shape == (2, 4, 3, 6, 6) and many.bases.shape == (2, 4, 4, 6, 2)
+    moved = many.thetas @ many.bases[:, :, :-1]
+    assert np.allclose(many.complements[:, :, 1:] @ moved, 0, atol=1e-12)
+    assert np.allclose(np.linalg.cond(many.thetas), np.linalg.cond(one.thetas[0]))
+    flat = many.thetas.reshape(8, -1)
+    assert np.linalg.matrix_rank(flat) == 8  # no two systems alike
+
+
 def test_condition_number_is_the_one_asked_for():
     assert np.allclose(np.linalg.cond(BUILDERS["conditioned"]().thetas), 7.0)
     assert np.allclose(np.linalg.cond(conditioned_system(4, 1, 3, 0, kappa=1.0).thetas), 1.0)

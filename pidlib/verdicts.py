@@ -1,0 +1,57 @@
+"""Verdicts on exercises: run an answer on cases, print what came out, and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def judge(answer: Any, cases: Iterator[tuple[tuple, Any]], hint: str, praise: str) -> None:
+    """Print the verdict on a function, or on a number, over test cases.
+
+    Parameters
+    ----------
+    answer : function, number or array
+        What the reader gives. A function is called on each case's arguments.
+    cases : iterator of (arguments, wanted)
+        `wanted` is a number, an array, or a tuple of several; compared to one part in a
+        million, with its shape.
+    hint : str
+        Printed when the answer is not right, raises an error, or is blank (None or ...).
+    praise : str
+        Printed when every case is right: what the exercise shows.
+
+    Examples
+    --------
+    >>> judge(lambda x: 2 * x, iter([((3,), 6)]), "double it", "twice three is six")
+    right: twice three is six
+    >>> judge(None, iter([((3,), 6)]), "double it", "twice three is six")
+    not yet: nothing is returned
+    hint: double it
+
+    Source: ours.
+    """
+    for arguments, wanted in cases:
+        try:
+            got = answer(*arguments) if callable(answer) else answer
+            if got is None or got is Ellipsis:
+                print(f"not yet: nothing is returned\nhint: {hint}")
+                return
+            if isinstance(wanted, tuple):
+                right = len(got) == len(wanted) and all(map(_close, got, wanted))
+            else:
+                right = _close(got, wanted)
+        except Exception as error:  # noqa: BLE001 - a reader's function may raise anything
+            print(f"not yet: {type(error).__name__}: {error}\nhint: {hint}")
+            return
+        if not right:
+            print(f"not yet: a test case comes out differently\nhint: {hint}")
+            return
+    print(f"right: {praise}")
+
+
+def _close(got: Any, wanted: Any) -> bool:
+    value, goal = np.asarray(got, dtype=np.float64), np.asarray(wanted, dtype=np.float64)
+    return value.shape == goal.shape and bool(np.allclose(value, goal, rtol=1e-6, atol=1e-9))

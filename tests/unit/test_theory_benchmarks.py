@@ -1,0 +1,40 @@
+"""The benchmark of the theory verifies what it times, and its file is whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pidlib import theory_benchmarks
+from pidlib.results import read_result
+from pidlib.theory_benchmarks import run_theory_benchmark, verification_cost
+
+
+def test_every_error_is_compared_and_agrees():
+    cost = verification_cost(systems=60, rounds=2, seed=3)
+    assert cost.systems == 75  # whole batches
+    assert cost.errors >= 2 * 75  # t = 0 and at least one layer
+    assert cost.worst < 1e-12
+    assert np.isfinite(cost.ratio) and cost.ratio > 0
+    assert verification_cost(systems=60, rounds=1, seed=3).errors == cost.errors
+
+
+def test_a_wrong_theorem_would_be_seen(monkeypatch):
+    right = theory_benchmarks.predicted_error
+    monkeypatch.setattr(
+        theory_benchmarks, "predicted_error", lambda on, off, T, c: right(on, off, T, 1.1 * c)
+    )
+    assert verification_cost(systems=25, rounds=1).worst > 1e-4
+
+
+def test_file_holds_the_counts(tmp_path):
+    said = []
+    run_theory_benchmark(tmp_path, quick=True, report=said.append)
+    counts = read_result(tmp_path / "bench-theory.json")["counts"]
+    assert set(counts) == set(theory_benchmarks.VerificationCost._fields)
+    assert f"{counts['ratio']:.2f} times" in said[0]
+
+
+def test_nothing_to_do_is_refused():
+    with pytest.raises(ValueError, match="0 systems"):
+        verification_cost(systems=0)
