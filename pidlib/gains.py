@@ -7,6 +7,7 @@ controlled layer leaves of a direction that the loss penalises with weight q.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,12 +72,65 @@ def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
     >>> round(float(np.exp(-rate(c=1.0))), 4)
     0.382
 
-    Source: ours (closed form). Departure: the paper gives only the recursion.
+    Source: ours; equation gains-rate. Departure: the paper gives only the recursion.
     """
     weights, cost = _check_weights(q), _check_cost(c)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratio = np.where(weights == 0, 0.0, np.sqrt(weights) / np.sqrt(cost))
     return 2.0 * np.arcsinh(ratio / 2.0)
+
+
+class Steady(NamedTuple):
+    """Gains far from the last layer of a deep network.
+
+    Attributes
+    ----------
+    lambda_ : array
+        Eigenvalue of the value function, between 0 and c.
+    alpha : array
+        Share that one layer leaves, exp(-mu).
+    memory : array
+        Number of layers 1 / mu over which an error falls by the factor e.
+
+    Source: ours; equation gains-steady.
+    """
+
+    lambda_: np.ndarray
+    alpha: np.ndarray
+    memory: np.ndarray
+
+
+def steady(c: float, q: ArrayLike = 1.0) -> Steady:
+    """Gains of a network of infinite depth.
+
+    Parameters
+    ----------
+    c : float
+        Control cost, at least 0.
+    q : float or array
+        State weight, at least 0.
+
+    Returns
+    -------
+    Steady
+        Arrays of the shape of `q`; the memory is infinite where q = 0 and 0 where c = 0.
+
+    Raises
+    ------
+    ValueError
+        Negative or not finite `c` or `q`.
+
+    Examples
+    --------
+    >>> limit = steady(c=1.0)               # the golden ratio
+    >>> round(float(limit.alpha), 4), round(float(limit.lambda_), 4)
+    (0.382, 0.618)
+
+    Source: ours; equation gains-steady.
+    """
+    mu, cost = rate(c, q), _check_cost(c)
+    with np.errstate(divide="ignore"):
+        return Steady(-cost * np.expm1(-mu), np.exp(-mu), 1.0 / mu)
 
 
 def _column(T: int, start: int, stop: int, ndim: int) -> np.ndarray:
@@ -114,7 +168,7 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
     >>> lambdas(3, c=1.0).round(4)          # Fibonacci: 8/13, 3/5, 1/2, 0
     array([0.6154, 0.6   , 0.5   , 0.    ])
 
-    Source: Proposition 2 (recursion), ours (closed form).
+    Source: Proposition 2 (recursion), ours (closed form); equations gains-recursion, gains-closed.
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -169,7 +223,8 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
     >>> alphas(3, c=1.0).round(4)           # Fibonacci: 5/13, 2/5, 1/2
     array([0.3846, 0.4   , 0.5   ])
 
-    Source: Proposition 2 and Theorem 1 (recursion), ours (closed form).
+    Source: Proposition 2 and Theorem 1 (recursion), ours (closed form); equations gains-alpha,
+    gains-closed.
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -205,7 +260,7 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") ->
     >>> attenuation(2, c=1.0).round(4)      # Fibonacci: 1, 2/5, 1/5
     array([1. , 0.4, 0.2])
 
-    Source: Theorem 1 (product), ours (closed form).
+    Source: Theorem 1 (product), ours (closed form); equations gains-product, theorem-error.
     """
     T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
     _check_method(method)
@@ -249,7 +304,7 @@ def predicted_error(
     >>> predicted_error(on=0.25, off=1.0, T=2, c=1.0).round(4)
     array([1.25, 0.41, 0.29])
 
-    Source: Theorem 1. Departure: also t = 0, where it is plain.
+    Source: Theorem 1; equation theorem-error. Departure: also t = 0, where it is plain.
     """
     inside, outside = np.broadcast_arrays(np.asarray(on, float), np.asarray(off, float))
     if np.any(inside < 0) or np.any(outside < 0):
@@ -290,7 +345,8 @@ def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float
     >>> generalised_error(z=[0.5, 1.0], x=[3.0, 0.2], q=[0.0, 1.0], T=2, c=1.0).round(4)
     array([1.25  , 0.3284, 0.2516])
 
-    Source: ours, chapter on the error theorem. Departure: extends Theorem 1, which has q in {0, 1} and no bias.
+    Source: ours; equation theorem-bias. Departure: extends Theorem 1, which has q in {0, 1} and
+    no bias.
     """
     weights = _check_weights(q)
     noise, clean = np.broadcast_arrays(np.asarray(z, float), np.asarray(x, float))
@@ -339,7 +395,7 @@ def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
     >>> round(float(attenuation(12, c)[-1]), 6)
     0.5
 
-    Source: ours, chapter on the error theorem. Departure: the paper gives no rule for c.
+    Source: ours; equation theorem-wiener. Departure: the paper gives no rule for c.
     """
     T = _check_depth(T)
     for name, value, least in (

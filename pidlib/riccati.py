@@ -38,7 +38,7 @@ class RiccatiSolution:
     M : (..., T, d, d) array
         M_t = Q_t + theta_t^T S_{t+1} theta_t, what a layer and all later ones pay.
 
-    Source: Proposition 1.
+    Source: Proposition 1; equations riccati-m, riccati-feedback, riccati-recursion.
     """
 
     S: np.ndarray
@@ -69,7 +69,7 @@ class DenseSolution(NamedTuple):
     hessian : (T d, T d) array
         Second derivative of the cost in the controls.
 
-    Source: ours.
+    Source: ours; equation riccati-cost.
     """
 
     controls: np.ndarray
@@ -139,8 +139,9 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     >>> round(float(1 / solution.S[0, 0, 0]), 6)           # the golden ratio
     1.618034
 
-    Source: Proposition 1, in the form S_t = 2 P_t. Departure: the printed
-    objective holds past states; the formula solves the relaxed problem above.
+    Source: Proposition 1, in the form S_t = 2 P_t; equations riccati-m, riccati-feedback,
+    riccati-recursion. Departure: the printed objective holds past states; the formula solves
+    the relaxed problem above.
     """
     layers, weights, costs = _check(thetas, Q_state, c)
     T, d = layers.shape[-3], layers.shape[-1]
@@ -192,7 +193,7 @@ def rollout(thetas: ArrayLike, K: ArrayLike, x0: ArrayLike) -> Trajectory:
     >>> path.states.ravel().tolist(), path.controls.ravel().tolist()
     ([8.0, 4.0, 2.0], [-4.0, -2.0])
 
-    Source: Eq. (1).
+    Source: Eq. (1); equation riccati-dynamics.
     """
     layers, gains = np.asarray(thetas, np.float64), np.asarray(K, np.float64)
     if layers.shape[-3:] != gains.shape[-3:]:
@@ -239,7 +240,7 @@ def cost(
     >>> cost(one, one, 2.0, x0=[3.0], controls=[[-1.0]])   # 1/2 * 4 + 2/2 * 1
     3.0
 
-    Source: the relaxed running loss of Appendix A.
+    Source: the relaxed running loss of Appendix A; equation riccati-cost.
     """
     layers, weights, costs = _check(thetas, Q_state, c)
     x, given = np.asarray(x0, np.float64), np.asarray(controls, np.float64)
@@ -287,7 +288,7 @@ def dense_solution(
     >>> found.controls.round(6).tolist(), round(found.value, 6)
     ([[-1.0]], 6.0)
 
-    Source: ours.
+    Source: ours; equation riccati-cost.
     """
     layers, weights, costs = _check(thetas, Q_state, c)
     x = np.asarray(x0, np.float64)

@@ -22,7 +22,7 @@ class Trajectory(NamedTuple):
     controls : (T, ..., d) array
         u_0 to u_{T-1}; the layer sees x_t + u_t.
 
-    Source: Eq. (1).
+    Source: Eq. (1); equation riccati-dynamics.
     """
 
     states: np.ndarray
@@ -51,7 +51,7 @@ class LinearSystem:
     >>> system.T, system.d, system.r
     (3, 4, 2)
 
-    Source: Assumption 1.
+    Source: Assumption 1; equation riccati-dynamics.
     """
 
     thetas: np.ndarray
@@ -103,7 +103,7 @@ class ResidualSystem:
     strength : float
         Size g of the non-linear part; 0 gives the linear network.
 
-    Source: ours.
+    Source: ours; equation assumptions-residual-network.
     """
 
     linear: LinearSystem
@@ -182,8 +182,8 @@ def orthogonal_system(
     >>> bool(np.allclose(system.thetas @ system.thetas.swapaxes(1, 2), np.eye(4)))
     True
 
-    Source: Assumption 2. Departure: the transport of the subspace is part of the
-    construction; the paper's proof takes it for granted.
+    Source: Assumption 2; equation theorem-one. Departure: the transport of the subspace is
+    part of the construction; the paper's proof takes it for granted.
     """
     _check_sizes(d, r, T)
     random = np.random.default_rng(seed)
@@ -220,7 +220,7 @@ def rotating_system(
     >>> bool(np.linalg.norm(system.thetas[0] - np.eye(4), 2) < 0.1)
     True
 
-    Source: ours.
+    Source: ours; equation theorem-one.
     """
     _check_sizes(d, r, T)
     random = np.random.default_rng(seed)
@@ -260,7 +260,7 @@ def conditioned_system(
     >>> np.linalg.cond(system.thetas).round(6)
     array([5., 5., 5.])
 
-    Source: ours.
+    Source: ours; equation assumptions-condition.
     """
     _check_sizes(d, r, T)
     if not kappa >= 1 or not np.isfinite(kappa):
@@ -302,7 +302,7 @@ def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) ->
     >>> bool(np.allclose(system.layer(0, v), system.linear.layer(0, v)))
     True
 
-    Source: ours.
+    Source: ours; equation assumptions-residual-network.
     """
     if not strength >= 0:
         raise ValueError(f"the strength is {strength}; it cannot be negative")
@@ -345,7 +345,7 @@ def simulate(
     >>> bool(abs(off).max() < 1e-14)        # clean states stay in their subspaces
     True
 
-    Source: Eq. (1).
+    Source: Eq. (1); equation riccati-dynamics.
     """
     x = np.asarray(x0, dtype=np.float64)
     if x.shape[-1:] != (system.d,):

@@ -1,0 +1,101 @@
+"""The mathematics modules and the pages name the same equations; every erratum is gathered."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+
+import nbformat
+import pytest
+
+from notebooks import ROOT, in_toc
+
+MATHEMATICS = ("gains", "riccati", "systems", "subspaces")
+LABELS = (
+    r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)
+    r"^\s*:label:\s*(\S+)",  # theorems and {math} blocks
+)
+NAMED = re.compile(r"equations?\s+((?:[a-z0-9]+(?:-[a-z0-9]+)+)(?:,\s*[a-z0-9]+(?:-[a-z0-9]+)+)*)")
+
+
+def texts() -> dict[str, str]:
+    """Text of every page, by name."""
+    pages = {path.stem: path.read_text() for path in (ROOT / "book").glob("*.md")}
+    for path in in_toc():
+        cells = nbformat.read(path, as_version=4).cells
+        pages[path.stem] = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+    return pages
+
+
+def labels() -> set[str]:
+    return {
+        label
+        for text in texts().values()
+        for pattern in LABELS
+        for label in re.findall(pattern, text, re.M)
+    }
+
+
+def public(module: str) -> list[ast.FunctionDef | ast.ClassDef]:
+    tree = ast.parse((ROOT / "pidlib" / f"{module}.py").read_text())
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [n for n in tree.body if isinstance(n, kinds) and not n.name.startswith("_")]
+
+
+def named(docstring: str) -> list[str]:
+    """Labels of equations that the Source line names."""
+    source = re.search(r"^Source:.*", docstring, re.M | re.S)
+    found = NAMED.findall(re.sub(r"\s+", " ", source[0])) if source else []
+    return [label for group in found for label in re.split(r",\s*", group)]
+
+
+@pytest.mark.parametrize("module", MATHEMATICS)
+def test_mathematics_names_equations_of_the_book(module):
+    known, wrong = labels(), []
+    for node in public(module):
+        asked = named(ast.get_docstring(node) or "")
+        if not asked:
+            wrong.append(f"{module}.{node.name} names no equation")
+        wrong += [f"{module}.{node.name}: no page has {x}" for x in asked if x not in known]
+    assert wrong == []
+
+
+def test_what_is_no_equation_would_be_seen():
+    assert named("Do.\n\nSource: Proposition 1; equations riccati-recursion,\n    no-such.") == [
+        "riccati-recursion",
+        "no-such",
+    ]
+    assert named("Do.\n\nSource: ours.") == []
+    assert "no-such" not in labels() and "riccati-recursion" in labels()
+
+
+BOX = re.compile(r":::+\{admonition\} Errat(?:a|um)\b.*?\n(.*?)\n\n", re.S)
+
+
+def boxes() -> list[tuple[str, str]]:
+    """(chapter, name) of every box that corrects the paper; the name is empty if it has none."""
+    found = []
+    for stem, text in texts().items():
+        for head in BOX.findall(text):
+            name = re.search(r"^:name:\s*(\S+)", head, re.M)
+            found.append((stem, name[1] if name else ""))
+    return found
+
+
+def test_every_erratum_is_named_once_and_gathered():
+    names = Counter(name for _, name in boxes())
+    assert names and all(name.startswith("errata-") for name in names), boxes()
+    assert [name for name, count in names.items() if count > 1] == []
+    gathered = re.findall(r"\{ref\}`[^`<]*<(errata-[\w-]+)>`", texts()["errata"])
+    assert set(gathered) == set(names)
+
+
+@pytest.mark.parametrize("path", in_toc(), ids=[path.stem for path in in_toc()])
+def test_a_cell_shows_every_erratum(path):
+    cells = nbformat.read(path, as_version=4).cells
+    for at, cell in enumerate(cells):
+        if cell.cell_type == "markdown" and BOX.search(cell.source):
+            after = next((c for c in cells[at + 1 :] if c.cell_type == "code"), None)
+            assert after is not None and after.outputs, f"no cell shows {cell.source[:60]!r}"
+            assert not re.search(r"^check\.", after.source, re.M)
