@@ -276,6 +276,53 @@ def conditioned_system(
     return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=False)
 
 
+def tilted_bases(system: LinearSystem, angle: float, seed: int) -> np.ndarray:
+    """Bases turned off the clean subspaces, each layer's by the same angle.
+
+    Every principal angle between V_t and its tilted copy is `angle`; the direction of
+    the tilt is random and new at each layer.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        With 2 r at most d. A batch is tilted too.
+    angle : float
+        In radians, 0 to pi / 2.
+    seed : int
+        Of the directions.
+
+    Returns
+    -------
+    (..., T + 1, d, r) array
+        Orthonormal columns.
+
+    Raises
+    ------
+    ValueError
+        A subspace too large to be turned out of itself, or an angle out of range.
+
+    Examples
+    --------
+    >>> system = orthogonal_system(d=6, r=2, T=3, seed=0)
+    >>> tilted = tilted_bases(system, 0.1, seed=1)
+    >>> cosines = np.linalg.svd(system.bases[1].T @ tilted[1], compute_uv=False)
+    >>> np.arccos(cosines).round(6)
+    array([0.1, 0.1])
+
+    Source: ours; equation assumptions-tilt.
+    """
+    if not 0 <= angle <= np.pi / 2:
+        raise ValueError(f"the angle is {angle}; it must lie between 0 and pi / 2 radians")
+    if 2 * system.r > system.d:
+        raise ValueError(
+            f"a subspace of dimension r = {system.r} in d = {system.d} has no room to tilt; "
+            "2 r must be at most d"
+        )
+    random = np.random.default_rng(seed)
+    out = system.complements @ random.standard_normal(system.bases.shape)
+    return np.cos(angle) * system.bases + np.sin(angle) * np.linalg.qr(out)[0]
+
+
 def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) -> ResidualSystem:
     """Rotating layers with a tanh branch of a given strength.
 
