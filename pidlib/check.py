@@ -5,6 +5,13 @@ The one door to the exercises of all chapters; the functions are named by subjec
 
 from __future__ import annotations
 
+from pidlib.check_assumptions import (
+    augmented_step,
+    orthogonal_sum,
+    residual_control,
+    room_for_projection,
+    tilt_damage,
+)
 from pidlib.check_errors import best_cost, exit_error, layers_needed, split
 from pidlib.check_gains import (
     cost_for_share,
@@ -14,29 +21,60 @@ from pidlib.check_gains import (
     pair_left,
     share_left,
 )
+from pidlib.check_pontryagin import (
+    basic_sweep,
+    converges,
+    cost_gradient,
+    costate_step,
+    history_costate,
+    largest_step,
+)
 from pidlib.check_riccati import bellman_step, feedback_cost, halving_cost, two_projections
 from pidlib.check_robustness import paired_counts, pd_control, six_layers
 from pidlib.check_states import clean_bias, shared_directions, smallest_rank
+from pidlib.check_subspaces import (
+    curve_rank,
+    distance_to_span,
+    embedding_projection,
+    merged_covariance,
+    mode_product,
+)
 
 __all__ = [
+    "augmented_step",
+    "basic_sweep",
     "bellman_step",
     "best_cost",
     "clean_bias",
+    "converges",
     "cost_for_share",
+    "cost_gradient",
+    "costate_step",
+    "curve_rank",
+    "distance_to_span",
+    "embedding_projection",
     "exit_error",
     "feedback_cost",
     "gain_step",
     "halving_cost",
+    "history_costate",
+    "largest_step",
     "layers_needed",
     "mean_gain_excess",
     "memory_layers",
+    "merged_covariance",
+    "mode_product",
+    "orthogonal_sum",
     "pair_left",
     "paired_counts",
     "pd_control",
+    "residual_control",
+    "room_for_projection",
     "share_left",
     "shared_directions",
     "six_layers",
     "smallest_rank",
     "split",
+    "tilt_damage",
     "two_projections",
 ]

@@ -52,8 +52,8 @@ def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
     >>> rank_for(torch.tensor([90.0, 9.0, 0.9, 0.1]), 0.99)
     2
 
-    Source: section 3.1 ("99 % of total variance"). Departure: the paper accumulates
-    singular values; variance is their squares.
+    Source: section 3.1 ("99 % of total variance"); equation subspaces-rank.
+    Departure: the paper accumulates singular values; variance is their squares.
     """
     share = _check_variance(variance)
     values = torch.as_tensor(eigenvalues, dtype=torch.float64).flatten()
@@ -82,7 +82,7 @@ class Subspace:
     variance : float
         Share of variance asked for.
 
-    Source: Algorithm 1.
+    Source: Algorithm 1; equations subspaces-projection, subspaces-svd.
     """
 
     basis: torch.Tensor
@@ -125,8 +125,9 @@ def subspace_of(moment: torch.Tensor, variance: float) -> Subspace:
     >>> subspace_of(torch.diag(torch.tensor([1.0, 98.0, 1.0])), 0.9).basis.T
     tensor([[0., 1., 0.]], dtype=torch.float64)
 
-    Source: Algorithm 1. Departure: eigenvectors of the second moment in place of a
-    singular value decomposition of the whole unfolding.
+    Source: Algorithm 1; equations subspaces-moment, subspaces-streamed.
+    Departure: eigenvectors of the second moment in place of a singular value
+    decomposition of the whole unfolding.
     """
     _check_variance(variance)
     matrix = moment.detach().to("cpu", torch.float64)
@@ -174,7 +175,8 @@ class Moments:
     >>> moments.subspace(variance=0.99).basis.T.round(decimals=3).tolist()
     [[0.6, 0.8]]
 
-    Source: Algorithm 1. Departure: streamed; real tokens only; uncentred as there.
+    Source: Algorithm 1; equations subspaces-streamed, subspaces-moment.
+    Departure: streamed; real tokens only; uncentred as there.
     """
 
     def __init__(self, width: int, length: int = 0, device: torch.device | str | None = None):
@@ -333,7 +335,7 @@ def energy_off(basis: torch.Tensor, moment: torch.Tensor) -> float:
     >>> energy_off(torch.eye(2)[:, :1], torch.diag(torch.tensor([3.0, 1.0])))
     0.25
 
-    Source: ours (the clean bias).
+    Source: ours (the clean bias); equation subspaces-bias.
     """
     frame, matrix = basis.to(torch.float64), moment.to(torch.float64)
     total = float(matrix.trace())
@@ -368,7 +370,8 @@ def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     >>> principal_angles(plane, line).rad2deg().round(decimals=3).tolist()
     [45.0]
 
-    Source: ours; the algorithm is that of scipy.linalg.subspace_angles.
+    Source: ours; equation subspaces-angles. The algorithm is that of
+    scipy.linalg.subspace_angles.
     """
     left, right = (np.asarray(torch.as_tensor(m).detach().cpu().double()) for m in (V, W))
     if left.ndim != 2 or right.ndim != 2 or left.shape[0] != right.shape[0]:
@@ -389,7 +392,7 @@ class Hosvd:
     singular_values : tuple of tensors
         All singular values of each unfolding, falling.
 
-    Source: Algorithm 1.
+    Source: Algorithm 1; equations subspaces-core, subspaces-tucker.
     """
 
     core: torch.Tensor
@@ -419,7 +422,7 @@ def unfold(tensor: torch.Tensor, mode: int) -> torch.Tensor:
     >>> unfold(torch.arange(6).reshape(2, 3), 1).tolist()
     [[0, 3], [1, 4], [2, 5]]
 
-    Source: Algorithm 1 ("Reshape").
+    Source: Algorithm 1 ("Reshape"); equation subspaces-unfold.
     """
     return tensor.movedim(mode, 0).flatten(1)
 
@@ -459,8 +462,9 @@ def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
     >>> bool(torch.allclose(parts.reconstruction(), states.double()))
     True
 
-    Source: Algorithm 1. Departure: the basis is U and the core is X times U^T; the
-    printed V does not fit the mode product.
+    Source: Algorithm 1; equations subspaces-svd, subspaces-core, subspaces-truncation.
+    Departure: the basis is U and the core is X times U^T; the printed V does not fit the
+    mode product.
     """
     _check_variance(variance)
     values = torch.as_tensor(tensor).detach().double()

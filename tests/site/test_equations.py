@@ -11,7 +11,20 @@ import pytest
 
 from notebooks import ROOT, in_toc
 
-MATHEMATICS = ("gains", "riccati", "systems", "subspaces")
+MATHEMATICS = (
+    "gains",
+    "weights",
+    "systems",
+    "riccati",
+    "history",
+    "history_laws",
+    "pmp",
+    "chains",
+    "violations",
+    "contests",
+    "subspaces",
+    "manifolds",
+)
 LABELS = (
     r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)
     r"^\s*:label:\s*(\S+)",  # theorems and {math} blocks

@@ -1,0 +1,79 @@
+"""Broken assumptions: the identities stay, the errors grow, the laws rank as they must."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pidlib.contests import bent_contest, contest
+from pidlib.gains import alphas
+from pidlib.history_laws import averaged_law, residual_law
+from pidlib.systems import conditioned_system, simulate
+from pidlib.violations import leak, violated_errors
+
+
+@given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))
+def test_leak_identity_and_its_bound(seed, kappa, c):
+    random = np.random.default_rng(seed)
+    d, T = int(random.integers(2, 9)), int(random.integers(1, 7))
+    system = conditioned_system(d, int(random.integers(1, d)), T, seed, kappa)
+    z = random.standard_normal(d)
+    K = (1 - alphas(T, c))[:, None, None] * system.complements[:-1]
+    error = simulate(system, z, K).states
+    found = leak(system, z, c)
+    assert np.allclose(found.predicted, error, atol=1e-9 * (1 + np.abs(error).max()))
+    assert found.share.max() <= 1 + 1e-9
+    off = system.complements[0] @ found.leak.T
+    assert np.abs(off).max() < 1e-8 * (
+        1 + np.abs(found.leak).max()
+    )  # it is inside the first subspace
+
+
+def test_nothing_broken_is_the_theorem():
+    errors = violated_errors(size=0.5, c=3.0)
+    assert np.allclose(errors.controlled, errors.theorem, atol=1e-12)
+    assert errors.clean.max() < 1e-12
+    assert np.allclose(errors.free, 0.5)
+
+
+@pytest.mark.parametrize("angle", [1.0, 5.0, 20.0])
+def test_tilt_stays_within_its_bound(angle):
+    errors = violated_errors(tilt=angle)
+    bound = np.sin(np.deg2rad(angle)) * np.cumsum(1 - alphas(12, 1.0))
+    assert 0 < errors.clean[-1] and np.all(errors.clean[1:] <= bound + 1e-12)
+
+
+def test_every_dial_makes_it_worse():
+    base = violated_errors()
+    for change in (dict(tilt=20.0), dict(kappa=5.0), dict(bend=0.3)):
+        assert violated_errors(**change).controlled[-1] > 1.2 * base.controlled[-1]
+
+
+def test_exact_law_wins_and_laws_with_a_past_are_unbiased():
+    found = contest((1, 1, 1), c=1.0, seeds=3)
+    assert found["exact"].loss == pytest.approx(1)
+    assert all(standing.loss >= 1 - 1e-12 for standing in found.values())
+    for name in ("none", "P only", "myopic", "residual", "exact"):
+        assert found[name].clean < 1e-10
+    assert found["relaxed"].clean > 0.9 and found["averaged"].clean > 0.5
+
+
+def test_relaxed_law_is_worse_than_none_in_its_own_loss():
+    found = contest((0.5, 0, 0.5), c=1.0, size=0.1, seeds=3)
+    assert found["relaxed"].loss > found["none"].loss > found["residual"].loss
+
+
+def test_bending_networks_punish_static_mixtures():
+    gains = (0.5, 0, 0.5)
+    static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
+    assert residual.perturbed < static.perturbed and residual.clean < static.clean
+    assert residual.c in (0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="bend is -1"):
+        violated_errors(bend=-1)
+    with pytest.raises(ValueError, match="give one system"):
+        leak(conditioned_system(4, 1, 2, 0, 2.0), np.ones(3), 1.0)
