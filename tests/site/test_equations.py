@@ -22,6 +22,7 @@ MATHEMATICS = (
     "chains",
     "violations",
     "contests",
+    "plants",
     "subspaces",
     "manifolds",
 )

@@ -1,0 +1,132 @@
+"""The plant against closed forms, its own closed loop, and an independent integrator."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from pidlib import check
+from pidlib.diagrams import network_diagram
+from pidlib.plants import Plant, closed_loop, respond, steady_error
+
+
+def test_step_agrees_with_an_integrator():
+    plant, force = Plant(2.0, 0.5, 3.0), 0.7
+    A, B = plant.step(0.3)
+
+    def slope(t, s):
+        return [s[1], (-3.0 * s[0] - 0.5 * s[1] + force) / 2.0]
+
+    end = solve_ivp(slope, (0, 0.3), [1.0, -0.4], rtol=1e-11, atol=1e-12).y[:, -1]
+    assert np.allclose(A @ [1.0, -0.4] + B * force, end, atol=1e-9)
+
+
+@given(st.floats(1, 3), st.floats(0, 5), st.floats(-2, 2), st.floats(-1, 1))
+def test_proportional_control_leaves_its_offset(stiffness, gain, target, push):
+    plant = Plant(1.0, 2.0, stiffness)
+    run = respond(plant, gain, target=target, push=push, duration=40)
+    assert target - run.output[-1] == pytest.approx(
+        steady_error(plant, gain, target, push), abs=1e-6
+    )
+
+
+def test_integral_removes_the_offset_and_holds_what_is_needed():
+    plant = Plant(1.0, 1.0, 1.0)
+    run = respond(plant, 1.0, 0.5, 0.0, target=1.0, push=0.3, duration=120)
+    assert run.output[-1] == pytest.approx(1.0, abs=1e-6)
+    assert 0.5 * run.integral[-1] == pytest.approx(1.0 - 0.3, abs=1e-6)  # k r - w
+
+
+def test_without_a_spring_or_push_p_alone_arrives():
+    run = respond(Plant(1.0, 1.0, 0.0), 1.0, duration=80)
+    assert run.output[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+@given(st.floats(0, 30), st.floats(0, 3), st.floats(0, 3))
+def test_closed_loop_matrix_runs_the_same_plant(K_p, K_i, K_d):
+    plant, h = Plant(), 0.05
+    run = respond(plant, K_p, K_i, K_d, target=0.0, push=1.0, push_from=-1, duration=h)
+    state = np.append(plant.step(h)[1], [0.0, 0.0])  # after one pushed step from rest
+    free = [state]
+    for _ in range(3):
+        free.append(closed_loop(plant, (K_p, K_i, K_d), h) @ free[-1])
+    pushed = np.append(plant.step(h)[1], [0.0, 0.0])
+    second = closed_loop(plant, (K_p, K_i, K_d), h) @ pushed + pushed
+    longer = respond(plant, K_p, K_i, K_d, target=0.0, push=1.0, push_from=-1, duration=2 * h)
+    assert run.output[1] == pytest.approx(state[0])
+    assert longer.output[2] == pytest.approx(second[0])
+    assert np.isfinite(free).all()
+
+
+@pytest.mark.parametrize(("gains", "stable"), [((1, 0, 0), True), ((1, 5, 0), False)])
+def test_eigenvalues_tell_what_the_run_does(gains, stable):
+    plant = Plant(1.0, 0.4, 1.0)
+    assert (np.abs(np.linalg.eigvals(closed_loop(plant, gains))).max() < 1 + 1e-9) == stable
+    run = respond(plant, *gains, duration=100)
+    assert (np.abs(run.output[-200:] - run.output[-1]).max() < 0.01) == stable
+
+
+def test_gains_broadcast_and_noise_is_shared():
+    run = respond(Plant(), [[1.0], [2.0]], [0.0, 0.5, 1.0], noise=0.1, duration=2)
+    assert run.output.shape == (41, 2, 3)
+    alone = respond(Plant(), 2.0, 0.5, noise=0.1, duration=2)
+    assert np.allclose(run.output[:, 1, 1], alone.output)
+
+
+def test_noise_of_the_control_has_its_formula():
+    K_p, K_d, h = 2.0, 0.5, 0.05
+    still = Plant(mass=1e9)  # does not move: the control is noise alone
+    run = respond(still, K_p, 0, K_d, target=0.0, noise=1.0, duration=600, h=h)
+    assert run.control[1:].std() == pytest.approx(np.hypot(K_p + K_d / h, K_d / h), rel=0.03)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="mass 0"):
+        Plant(mass=0)
+    with pytest.raises(ValueError, match="step 0"):
+        respond(Plant(), h=0)
+    with pytest.raises(ValueError, match="gain -1"):
+        steady_error(Plant(), -1)
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 4])
+def test_diagram_has_a_controller_for_every_block(blocks):
+    fig = network_diagram(blocks)
+    texts = [text.get_text() for text in fig.axes[0].texts]
+    for letter in "PID":
+        assert texts.count(letter) == blocks
+    assert texts.count("+") == blocks and texts.count("$F_{T-1}$") == 1
+    fig.savefig(io.BytesIO(), format="svg")
+
+
+def test_diagram_refuses():
+    with pytest.raises(ValueError, match="9 blocks"):
+        network_diagram(9)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "wrong"),
+    [
+        (check.euler_step, lambda f, x, h: f(x)),
+        (check.euler_step, lambda f, x, h: x + f(x)),
+        (check.offset, lambda k, K_p, r, w: r / (1 + K_p)),
+        (check.offset, lambda k, K_p, r, w: 0.0),
+        (check.largest_gain, lambda a, h: 1 / h - a),
+        (check.pid_controls, lambda e, K_p, K_i, K_d, h: K_p * e),
+        (
+            check.pid_controls,
+            lambda e, p, i, d, h: p * e + i * np.cumsum(e) + d * np.diff(e, prepend=0),
+        ),
+        (check.noise_gain, lambda K_p, K_d, h: K_p + K_d / h),
+    ],
+)
+def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
+    exercise(wrong)
+    said = capsys.readouterr().out
+    assert said.startswith("not yet: ") and "\nhint: " in said
+    assert "nothing is returned" not in said
