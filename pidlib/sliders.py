@@ -115,6 +115,9 @@ def slider(
         height=480 + 75 * (len(names) - 1),
         showlegend=True,
     )
+    if log:  # powers of ten, not 100µ; one mark a decade unless there are few
+        low, high = fig.layout.yaxis.range
+        fig.update_yaxes(exponentformat="power", dtick=max(1, round((high - low) / 8)))
     if own or equal:
         fig.update_xaxes(range=_range(pictures, "x", False))
     if equal:

@@ -177,6 +177,13 @@ def test_slider_draws_curves_of_their_own_places():
     assert fig.layout.xaxis.range[0] < 2 * circle[0].min()
 
 
+def test_slider_marks_powers_of_ten_on_a_logarithmic_axis():
+    frames = {"1": {"a": [1e-8, 1.0]}, "2": {"a": [1e-4, 1e6]}}
+    axis = figures.slider([0, 1], frames, "c", log=True).layout.yaxis
+    assert (axis.type, axis.exponentformat, axis.dtick) == ("log", "power", 2)
+    assert axis.range[0] < -8 and axis.range[1] > 6
+
+
 @pytest.mark.parametrize(
     ("frames", "name", "more", "says"),
     [
