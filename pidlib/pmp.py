@@ -6,6 +6,7 @@ states, backward for the costates, then better controls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -132,6 +133,26 @@ def _sweep(
     return Sweep(np.stack(states), costates, c * u - costates[:-1], cost)
 
 
+def _iterate(
+    layers: np.ndarray,
+    weights: np.ndarray,
+    c: float,
+    x: np.ndarray,
+    u: np.ndarray,
+    sweeps: int,
+    move: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Approximation:
+    """Sweep, note cost and gradient, move the controls; one sweep more to note the end."""
+    costs, norms = [], []
+    for k in range(sweeps + 1):
+        now = _sweep(layers, weights, c, x, u)
+        costs.append(now.cost)
+        norms.append(float(np.linalg.norm(now.gradient)))
+        if k < sweeps:
+            u = move(u, now.gradient)
+    return Approximation(u, np.array(costs), np.array(norms))
+
+
 def gradient_msa(
     thetas: ArrayLike,
     Q_state: ArrayLike,
@@ -180,14 +201,15 @@ def gradient_msa(
             f"step {step}, momentum {momentum}, sweeps {sweeps}: the step must be positive, the "
             "momentum at least 0 and below 1, and the sweeps not negative"
         )
-    before, costs, norms = u, [], []
-    for k in range(sweeps + 1):
-        now = _sweep(layers, weights, c, x, u)
-        costs.append(now.cost)
-        norms.append(float(np.linalg.norm(now.gradient)))
-        if k < sweeps:
-            u, before = u - step * now.gradient + momentum * (u - before), u
-    return Approximation(u, np.array(costs), np.array(norms))
+    before = u
+
+    def move(u: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        nonlocal before
+        moved = u - step * gradient + momentum * (u - before)
+        before = u
+        return moved
+
+    return _iterate(layers, weights, c, x, u, sweeps, move)
 
 
 def basic_msa(
@@ -229,14 +251,12 @@ def basic_msa(
     if not damping > 0 or sweeps < 0:
         raise ValueError(f"damping {damping}, sweeps {sweeps}: give damping above 0, sweeps >= 0")
     inverses = np.linalg.inv(weights + c * np.eye(weights.shape[-1]))
-    costs, norms = [], []
-    for k in range(sweeps + 1):
-        now = _sweep(layers, weights, c, x, u)
-        costs.append(now.cost)
-        norms.append(float(np.linalg.norm(now.gradient)))
-        if k < sweeps:  # u - argmax H = (Q + c)^-1 (c u - p): a gradient step, preconditioned
-            u = u - damping * np.einsum("tij,t...j->t...i", inverses, now.gradient)
-    return Approximation(u, np.array(costs), np.array(norms))
+
+    def move(u: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        # u - argmax H = (Q + c)^-1 (c u - p): a gradient step, preconditioned
+        return u - damping * np.einsum("tij,t...j->t...i", inverses, gradient)
+
+    return _iterate(layers, weights, c, x, u, sweeps, move)
 
 
 def hessian_eigenvalues(T: int, c: float, q: float = 1.0) -> np.ndarray:
