@@ -97,6 +97,17 @@ def test_steady_state_solves_the_algebraic_equation():
     assert np.allclose(deep.S[0], X, atol=1e-9)
 
 
+def test_python_control_agrees():
+    import control
+
+    thetas, Q, _, _ = problem(2)
+    theta, weight, c = thetas[0] / np.linalg.norm(thetas[0], 2), Q[0], 0.7
+    K, S, _ = control.dlqr(theta, theta, weight, weight + c * np.eye(5), weight)
+    deep = riccati(np.tile(theta, (80, 1, 1)), np.tile(weight, (80, 1, 1)), c)
+    assert np.allclose(deep.S[0], S, atol=1e-9)
+    assert np.allclose(deep.K[0], K, atol=1e-9)
+
+
 @pytest.mark.parametrize("c", [1e-3, 1.0, 50.0])
 def test_orthogonal_layers_give_proposition_two(c):
     system = orthogonal_system(d=7, r=3, T=9, seed=2)
