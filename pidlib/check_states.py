@@ -29,7 +29,7 @@ def smallest_rank(answer: Callable) -> None:
     --------
     >>> smallest_rank(lambda values, variance: len(values))
     not yet: a test case comes out differently
-    hint: np.cumsum(values) / values.sum() holds the share of the first 1, 2, ... directions
+    hint: np.cumsum(values) / values.sum() is the share of 1, 2, ... directions
 
     Source: section 3.1 of the paper.
     """
@@ -41,7 +41,7 @@ def smallest_rank(answer: Callable) -> None:
     judge(
         answer,
         iter(cases),
-        "np.cumsum(values) / values.sum() holds the share of the first 1, 2, ... directions",
+        "np.cumsum(values) / values.sum() is the share of 1, 2, ... directions",
         "the rank is where the running share first reaches the threshold.",
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+WIDTH = 80  # characters of a line that a page shows whole
 
 
 def judge(answer: Any, cases: Iterator[tuple[tuple, Any]], hint: str, praise: str) -> None:
@@ -37,19 +40,24 @@ def judge(answer: Any, cases: Iterator[tuple[tuple, Any]], hint: str, praise: st
         try:
             got = answer(*arguments) if callable(answer) else answer
             if got is None or got is Ellipsis:
-                print(f"not yet: nothing is returned\nhint: {hint}")
+                _say("not yet: nothing is returned", hint)
                 return
             if isinstance(wanted, tuple):
                 right = len(got) == len(wanted) and all(map(_close, got, wanted))
             else:
                 right = _close(got, wanted)
         except Exception as error:  # noqa: BLE001 - a reader's function may raise anything
-            print(f"not yet: {type(error).__name__}: {error}\nhint: {hint}")
+            _say(f"not yet: {type(error).__name__}: {error}", hint)
             return
         if not right:
-            print(f"not yet: a test case comes out differently\nhint: {hint}")
+            _say("not yet: a test case comes out differently", hint)
             return
     print(f"right: {praise}")
+
+
+def _say(verdict: str, hint: str) -> None:
+    print(verdict)
+    print(textwrap.fill(f"hint: {hint}", WIDTH, subsequent_indent=" " * 6))
 
 
 def _close(got: Any, wanted: Any) -> bool:

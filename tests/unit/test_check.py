@@ -60,6 +60,14 @@ def test_blank_fails_and_printed_solution_passes(capsys, first, blank, solution)
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("hint", ["short", "a long hint that goes on and on " * 5])
+def test_hints_fit_the_page(capsys, hint):
+    judge(None, iter([((), 1)]), hint, "fine")
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert " ".join(line.strip() for line in lines[1:]) == f"hint: {hint.strip()}"
+
+
 @pytest.mark.parametrize(
     ("exercise", "wrong"),
     [
