@@ -71,7 +71,7 @@ def clean_bias(answer: Callable) -> None:
     judge(
         answer,
         iter(cases),
-        "x - V (V^T x) is the part off the subspace; states lie in rows, so V^T x is X @ V",
+        "x - V (V^T x) is off the subspace; states lie in rows, so V^T x is X @ V",
         "Pythagoras: what the projection V V^T keeps and what Q takes add up to all.",
     )
 
