@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "PIDController": "pidlib.controller",
+    "attack": "pidlib.attacks",
+    "fair_trial": "pidlib.fair_trial",
     "load_model": "pidlib.models",
     "load_nli": "pidlib.data",
 }

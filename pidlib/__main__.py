@@ -25,34 +25,42 @@ def _say(text: str) -> None:
 
 @app.command()
 def train(
-    name: Annotated[str, typer.Option(help="Name of the adapter.")] = "minilm-nli",
-    run: Annotated[Path | None, typer.Option(help="Folder of checkpoints.")] = None,
+    name: Annotated[
+        str, typer.Option(help="minilm-nli, or with -a2t, -freelb or -second after it.")
+    ] = "minilm-nli",
+    runs: Annotated[Path, typer.Option(help="Folder of checkpoints.")] = RUNS,
     target: Annotated[
         Path | None, typer.Option(help="Folder for the adapter; by default inside pidlib.")
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 5,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the start's schedule.")] = 5,
     n: Annotated[int | None, typer.Option(min=1, help="Rows of each source (a trial).")] = None,
-    seed: int = 0,
 ) -> None:
     """Fine-tune the embedded MiniLM with LoRA on captions and, where present, SNLI and SICK.
 
-    Example: PIDLIB_DATA_DIR=data python -m pidlib train --epochs 5
+    Example: PIDLIB_DATA_DIR=data python -m pidlib train --name minilm-nli-a2t
     """
     from pidlib.adapters import make_adapter
     from pidlib.training import LoraSettings
 
-    settings = LoraSettings(epochs=epochs, seed=seed)
-    make_adapter(name, run or RUNS / name, settings, n, _say, target)
+    make_adapter(name, runs, LoraSettings(epochs=epochs), n, _say, target)
 
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Which one: transfer.")] = "transfer",
+    experiment: Annotated[str, typer.Argument(help="Which one: trial.")] = "trial",
     data: Annotated[str, typer.Option(help="captions, or a file such as snli-test.")] = "captions",
-    n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 500,
+    model: Annotated[str, typer.Option(help="Name of an adapter.")] = "minilm-nli",
+    n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
     clean: Annotated[int, typer.Option(min=1, help="Rows judged without attack.")] = 2000,
+    attacks: Annotated[bool, typer.Option(help="Attack, or only judge the clean rows.")] = True,
+    adaptive: Annotated[
+        int, typer.Option(min=0, help="Rows of attacks on the model under P-D control at 99 %.")
+    ] = 0,
     resources: Annotated[
         str | None, typer.Option(help="lexicon or ppdb; by default what suits the data.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Run one attack, such as a2t or 'adaptive a2t', and stop.")
     ] = None,
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
@@ -60,19 +68,34 @@ def reproduce(
 ) -> None:
     """Run an experiment of the book and write its result file.
 
-    Example: PIDLIB_DATA_DIR=data python -m pidlib reproduce transfer --data snli-test
+    Example: PIDLIB_DATA_DIR=data python -m pidlib reproduce trial --data snli-test
     """
-    from pidlib.experiments import TransferTrial, gains_over_none, proportions, run_transfer
+    from pidlib.experiments import RECIPES, Running, Trial, gains_over_none, proportions, run_trial
 
-    if experiment != "transfer":
-        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: transfer")
-    resources = resources or ("lexicon" if data == "captions" else "ppdb")
-    trial = TransferTrial(data, n, clean, resources=resources, seed=seed)
-    result = run_transfer(trial, results, runs, _say)
+    if experiment != "trial":
+        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial")
+    trial = Trial(
+        data,
+        model,
+        n=n,
+        clean=max(n, clean),
+        recipes=RECIPES if attacks else (),
+        resources=resources or ("lexicon" if data == "captions" else "ppdb"),
+        adaptive=(("PD", 0.99),) if adaptive else (),
+        adaptive_n=adaptive or n,
+        second=None if model == "minilm-nli-second" else "minilm-nli-second",
+        seed=seed,
+    )
+    if only is not None:
+        if only not in trial.cells:
+            raise typer.BadParameter(f"no attack {only!r} in this trial; known: {trial.cells}")
+        Running(trial, results, runs, _say).attack(only)
+        return
+    result = run_trial(trial, results, runs, _say)
     for control, sets in proportions(result).items():
         for key, share in sets.items():
             change = "" if control == "none" else f"  {gains_over_none(result, control)[key]}"
-            print(f"{control:10} {key:12} {share}{change}")
+            print(f"{control:20} {key:20} {share}{change}")
 
 
 @app.command()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import Dataset, concatenate_datasets
 
-from pidlib.data import VARIABLE, fingerprint, hold_out, load_nli
-from pidlib.files import write_json
+from pidlib.attacks import attack, transfer_rows
+from pidlib.data import FEATURES, VARIABLE, fingerprint, hold_out, load_nli
+from pidlib.files import sha256, write_json
+from pidlib.freelb import FreeLB
 from pidlib.models import ADAPTERS, BASE, BASE_SHA256, base_classifier, load_adapter
+from pidlib.outcomes import Outcome
 from pidlib.predictions import predict
-from pidlib.training import LoraSettings, save_adapter, set_mean, train_lora, with_lora
+from pidlib.training import Curve, LoraSettings, save_adapter, set_weights, train_lora, with_lora
 
 SNLI = "SNLI 1.0, CC BY-SA 4.0"
 LICENCES = {
@@ -27,6 +31,34 @@ LICENCES = {
     "sick-trial": "SICK, CC BY-NC-SA 3.0 (non-commercial)",
 }
 HELD_OUT = 1000
+START_EPOCHS = 3  # shared by all trainings of a seed
+EXTRA = 2000  # pairs that the last epoch sees twice, for A2T the second time attacked
+
+
+@dataclass(frozen=True)
+class Training:
+    """How one adapter is made.
+
+    Attributes
+    ----------
+    kind : {"standard", "a2t", "freelb"}
+        What the last epoch trains on: plain text, attacked text as well, or disturbed
+        embeddings.
+    seed : int
+
+    Source: §3.1 (standard, adversarial and FreeLB training).
+    """
+
+    kind: str = "standard"
+    seed: int = 0
+
+
+TRAININGS = {
+    "minilm-nli": Training(),
+    "minilm-nli-a2t": Training("a2t"),
+    "minilm-nli-freelb": Training("freelb"),
+    "minilm-nli-second": Training(seed=1),
+}
 
 
 def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
@@ -62,21 +94,29 @@ def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
 
 def make_adapter(
     name: str,
-    run: Path,
+    runs: Path,
     settings: LoraSettings | None = None,
     n: int | None = None,
     report: Callable[[str], None] = print,
     target: Path | None = None,
 ) -> dict:
-    """Train an adapter, choose its epochs on held-out pairs, measure it, write its record.
+    """Train an adapter, measure it, write its record.
+
+    All trainings of a seed share a start of three epochs of five. Each then adds one epoch
+    with the learning rate falling to zero, over the same rows in the same order: all the
+    training pairs, and 2,000 of them once more. The second time A2T shows those 2,000 as
+    attacked against the start; FreeLB disturbs every embedding; standard training does
+    neither. So they differ in nothing else.
 
     Parameters
     ----------
     name : str
-        Its name for `load_model`.
-    run : Path
-        Folder of checkpoints; a broken-off run goes on from the last whole epoch.
+        One of `TRAININGS`.
+    runs : Path
+        Folder of checkpoints and attacks; a broken-off run goes on from the last whole
+        epoch or example.
     settings : LoraSettings, optional
+        Of the start; the seed is that of the training.
     n : int, optional
         Rows of each source; for a quick trial.
     report : callable
@@ -92,56 +132,118 @@ def make_adapter(
     Raises
     ------
     ValueError
-        A trial (`n`) without a `target`: it would replace the shipped adapter.
+        An unknown name, or a trial (`n`) without a `target`: it would replace the shipped
+        adapter.
 
     Source: §3.1.
     """
+    if name not in TRAININGS:
+        raise ValueError(f"unknown adapter {name!r}; known: {list(TRAININGS)}")
     if n is not None and target is None:
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
-    settings = settings or LoraSettings()
+    training = TRAININGS[name]
+    first = replace(settings or LoraSettings(), seed=training.seed)
+    stop = min(START_EPOCHS, first.epochs)
+    left = 1 - stop / first.epochs if stop < first.epochs else 1.0
+    last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
     train, validation = training_data()
     if n is not None:
         train = {key: rows.select(range(min(n, len(rows)))) for key, rows in train.items()}
     started = time.perf_counter()
-    base = base_classifier(settings.seed, "eager")  # its backward pass is the faster on a processor
     rows = concatenate_datasets(list(train.values()))
     report(f"{len(rows)} training pairs: { {key: len(part) for key, part in train.items()} }")
-    curve = train_lora(base.model, base.tokenizer, rows, validation, run, settings, report)
-    model = with_lora(base_classifier(settings.seed).model, settings).eval()
-    tried = [{"epochs": [e["epoch"]], "validation": e["validation"]} for e in curve.epochs]
-    if len(curve.epochs) > 1:
-        last = [len(curve.epochs) - 1, len(curve.epochs)]
-        set_mean(model, [run / f"epoch-{k}.safetensors" for k in last])
-        scores = {
-            key: round(float(np.mean(predict(model, base.tokenizer, held) == truth)), 5)
-            for key, held in validation.items()
-            for truth in [np.array(held["label"])]
-        }
-        tried.append({"epochs": last, "validation": scores})
-    chosen = max(tried, key=lambda one: np.mean(list(one["validation"].values())))["epochs"]
-    set_mean(model, [run / f"epoch-{k}.safetensors" for k in chosen])
+
+    begun = runs / f"start-{training.seed}"
+    base = base_classifier(first.seed, "eager")  # its backward pass is the faster on a processor
+    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop)
+    start = begun / f"epoch-{stop}.safetensors"
+    extra = rows.select(_twice(len(rows), training.seed))
+    attacked: list[Outcome] = []
+    if training.kind == "a2t":
+        extra, attacked = _attacked(
+            start, first, extra, len(train["captions"]), rows, begun, report
+        )
+    rows = concatenate_datasets([rows, extra])
+    run = runs / name
+    method = FreeLB() if training.kind == "freelb" else None
+    base = base_classifier(first.seed, "eager")
+    end = train_lora(*base, rows, validation, run, last, report, start=start, method=method)
+
+    model = _trained(run / "epoch-1.safetensors", first)
     folder = target or ADAPTERS / name
     adapter = save_adapter(model, folder, BASE)
     record = {
         "name": name,
+        "training": asdict(training),
         "base": {"name": BASE, "sha256": BASE_SHA256},
         "adapter": adapter,
         "note": "The model card of the base lists SNLI and MultiNLI among its pre-training pairs.",
         "data": [_source(key, part) for key, part in train.items()],
         "held_out": [_source(key, part) for key, part in validation.items()],
-        "settings": asdict(settings),
-        "curve": curve.epochs,
-        "tried": tried,
-        "chosen_epochs": chosen,
-        "chosen_by": "mean validation accuracy over the held-out sets; two epochs: their mean",
-        "seconds": round(sum(epoch["seconds"] for epoch in curve.epochs), 1),
+        "start": _stage(first, curve, stop) | {"sha256": sha256(start)},
+        "last": _stage(last, end, 1) | {"pairs": len(rows), "seen_twice": len(extra)},
+        "seconds": round(
+            sum(epoch["seconds"] for c in (curve, end) for epoch in c.epochs[:stop]), 1
+        ),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
+    if method:
+        record["last"]["freelb"] = asdict(method)
+    if attacked:
+        kinds = [outcome.status for outcome in attacked]
+        record["last"]["a2t"] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
     write_json(folder / "training.json", record)
     record["measured"] = _measure(folder, validation)
     write_json(folder / "training.json", record)
     report(f"measured: {record['measured']}; {time.perf_counter() - started:.0f} s in all")
     return record
+
+
+def _twice(n: int, seed: int) -> list[int]:
+    """Places of the rows that the last epoch sees twice."""
+    chosen = np.random.default_rng(seed).choice(n, min(EXTRA, n), replace=False)
+    return sorted(int(k) for k in chosen)
+
+
+def _trained(checkpoint: Path, settings: LoraSettings) -> Any:
+    """Return the wrapped model with the weights of a checkpoint, in evaluation mode."""
+    model = with_lora(base_classifier(settings.seed).model, settings).eval()
+    set_weights(model, checkpoint)
+    return model
+
+
+def _attacked(
+    start: Path,
+    settings: LoraSettings,
+    chosen: Dataset,
+    captions: int,
+    rows: Dataset,
+    folder: Path,
+    report: Callable[[str], None],
+) -> tuple[Dataset, list[Outcome]]:
+    """Attack the chosen rows by A2T; captions with the lexicon, real text with PPDB."""
+    model = _trained(start, settings).merge_and_unload()
+    tokenizer = base_classifier(settings.seed).tokenizer
+    places = _twice(len(rows), settings.seed)
+    parts = {"lexicon": [], "ppdb": []}
+    for k, place in enumerate(places):
+        parts["lexicon" if place < captions else "ppdb"].append(k)
+    changed, outcomes = {}, []
+    for resources, members in parts.items():
+        if not members:
+            continue
+        subset, ids = chosen.select(members), [places[k] for k in members]
+        log = folder / f"a2t-{resources}.jsonl"
+        found = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
+        report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in found)} of {len(found)}")
+        changed |= dict(zip(members, transfer_rows(subset, found, ids), strict=True))
+        outcomes += found
+    columns = {key: [changed[k][key] for k in range(len(places))] for key in FEATURES}
+    return Dataset.from_dict(columns, features=FEATURES), outcomes
+
+
+def _stage(settings: LoraSettings, curve: Curve, epochs: int) -> dict:
+    return {"settings": asdict(settings), "epochs": epochs, "curve": curve.epochs[:epochs]}
 
 
 def _measure(folder: Path, validation: dict[str, Dataset]) -> list[dict]:

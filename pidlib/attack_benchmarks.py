@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from pidlib.attacks import attack
-from pidlib.engine import seeded
+from pidlib.engine import Engine, seeded
 
 
 class WrapperTrial(NamedTuple):
@@ -81,7 +82,7 @@ def compare_wrappers(
     told, seconds = [], []
     for wrapper in (stock, victim):
         clock = _Clock(wrapper)
-        search = recipes.RECIPES[recipe](clock, parts.parts_of(resources))
+        search = recipes.RECIPES[recipe](clock, parts.parts_of(resources, recipe))
         results = []
         for key in range(len(rows)):
             row = rows[key]
@@ -100,24 +101,44 @@ def compare_wrappers(
 class _Clock:
     """A wrapper that counts the seconds spent in another."""
 
-    def __init__(self, wrapper: Callable[..., Any]) -> None:
-        self._wrapper, self.model, self.seconds = wrapper, wrapper.model, 0.0
+    def __init__(self, wrapper: Any) -> None:
+        self._wrapper, self.seconds = wrapper, 0.0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._timed(self._wrapper, *args, **kwargs)
+
+    def get_grad(self, text: Any) -> Any:
+        """Gradient by the word embeddings, timed as well."""
+        return self._timed(self._wrapper.get_grad, text)
+
+    def _timed(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter()
         try:
-            return self._wrapper(*args, **kwargs)
+            return call(*args, **kwargs)
         finally:
             self.seconds += time.perf_counter() - start
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapper, name)
+
 
 class Pace(NamedTuple):
-    """How fast an attack goes: seconds, and per second examples, queries and forwards."""
+    """How fast an attack goes.
+
+    Attributes
+    ----------
+    seconds : float
+    examples, queries, forwards : float
+        Per second.
+    networks : float
+        Share of the time inside the attacked model and the sentence encoder, 0 to 1.
+    """
 
     seconds: float
     examples: float
     queries: float
     forwards: float
+    networks: float
 
 
 def attack_pace(
@@ -141,8 +162,38 @@ def attack_pace(
     Source: ours.
     """
     attack(model, tokenizer, [rows[0]], recipe, resources)  # imports and caches
-    start = time.perf_counter()
-    outcomes = attack(model, tokenizer, rows, recipe, resources)
-    seconds = time.perf_counter() - start
+    engine = Engine(model, tokenizer, recipe, resources, seed=0, max_length=256)
+    encoders = [c.model for c in engine.search.constraints if isinstance(c, _encoder_type())]
+    with ExitStack() as watches:
+        inside = [watches.enter_context(_watched(network)) for network in (model, *encoders)]
+        start = time.perf_counter()
+        outcomes = [engine.attack(rows[k], k) for k in range(len(rows))]
+        seconds = time.perf_counter() - start
     asked, computed = sum(o.queries for o in outcomes), sum(o.forwards for o in outcomes)
-    return Pace(seconds, len(rows) / seconds, asked / seconds, computed / seconds)
+    share = sum(clock[0] for clock in inside) / seconds
+    return Pace(seconds, len(rows) / seconds, asked / seconds, computed / seconds, share)
+
+
+def _encoder_type() -> type:
+    from pidlib.parts import SameMeaning
+
+    return SameMeaning
+
+
+@contextmanager
+def _watched(network: Any) -> Iterator[list[float]]:
+    """Count the seconds between the start and the end of a network's forward calls."""
+    spent, began = [0.0], []
+
+    def before(*_: Any) -> None:
+        began.append(time.perf_counter())
+
+    def after(*_: Any) -> None:
+        spent[0] += time.perf_counter() - began.pop()
+
+    hooks = [network.register_forward_pre_hook(before), network.register_forward_hook(after)]
+    try:
+        yield spent
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,7 +1,7 @@
-"""Attacks on a classifier of text: TextFooler and TextBugger, resumable, stored as edits.
+"""Attacks on a classifier of text: four recipes, resumable, stored as edits.
 
-Paper: A2T, PSO, TextBugger and TextFooler (§3.1). Here: the last two; TextAttack's goal
-function, search and constraints, with our resources where it would download its own.
+A2T, PSO, TextBugger and TextFooler (§3.1), of TextAttack's goal functions, searches and
+constraints, with our resources where it would download its own.
 TextAttack is imported when an attack starts, not before.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
     "attack", "attack_table", "explain", "read_outcomes", "rebuild", "transfer_rows",
 ]  # fmt: skip
 
-RECIPES = ("textfooler", "textbugger")
+RECIPES = ("a2t", "pso", "textbugger", "textfooler")
 
 
 def attack(
@@ -47,6 +47,7 @@ def attack(
     data: str | None = None,
     about: Mapping[str, Any] | None = None,
     max_length: int = 256,
+    budget: int | None = None,
     progress: bool = False,
 ) -> list[Outcome]:
     """Attack every row and return what became of it.
@@ -63,9 +64,10 @@ def attack(
         to a controlled model afterwards (a transfer attack, the paper's protocol).
     tokenizer : transformers.PreTrainedTokenizerBase
     rows : sequence of mappings
-        `premise`, `hypothesis` (only this is changed) and `label`, or `text` and `label`.
+        `premise`, `hypothesis` and `label`, or `text` and `label`. TextBugger changes
+        premise and hypothesis, the others only the hypothesis.
     recipe : str
-        `"textfooler"` or `"textbugger"`.
+        `"a2t"`, `"pso"`, `"textbugger"` or `"textfooler"`.
     resources : str or Candidates
         Where synonyms come from: `"lexicon"`, `"ppdb"` or `"stock"` (downloads).
     seed : int
@@ -82,6 +84,8 @@ def attack(
         controller's settings (the weights' hash does not show it).
     max_length : int
         Tokens a text; more is cut.
+    budget : int, optional
+        Most queries an example, at least 2 (the first is for the text as it is).
     progress : bool
         Show a bar on standard error.
 
@@ -93,8 +97,8 @@ def attack(
     Raises
     ------
     ValueError
-        An unknown recipe or resource, no rows, labels out of range, a negative seed, ids
-        that repeat, or a log of another configuration.
+        An unknown recipe or resource, no rows, labels out of range, a negative seed, a
+        budget below 2, ids that repeat, or a log of another configuration.
     FileNotFoundError
         Resources that are not there, with the remedy.
 
@@ -103,12 +107,17 @@ def attack(
     >>> attack(None, None, [], recipe="shouting")
     Traceback (most recent call last):
     ...
-    ValueError: unknown recipe 'shouting'; known: ['textfooler', 'textbugger']
+    ValueError: unknown recipe 'shouting'; known: ['a2t', 'pso', 'textbugger', 'textfooler']
 
     Source: §3.1. Departure: resources, see `pidlib.parts` and `pidlib.recipes`.
     """
     ids = _check(model, rows, recipe, resources, seed, ids)
-    engine = Engine(model, tokenizer, recipe, resources, seed, max_length)
+    if budget is not None and (isinstance(budget, bool) or budget < 2):
+        raise ValueError(
+            f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
+            "them for the text as it is (None: no limit)"
+        )
+    engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
     file = None
     if log is not None:
         configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
@@ -163,7 +172,7 @@ def explain(
     ValueError, FileNotFoundError
         As for `attack`.
 
-    Source: Jin et al. 2020, Algorithm 1, as TextAttack searches.
+    Source: §3.1; the searches are TextAttack's.
     """
     _check(model, [row], recipe, resources, seed, [id])
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length)

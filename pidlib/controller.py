@@ -276,7 +276,11 @@ class PIDController:
         return {t: kinds for t, kinds in made.items() if kinds}
 
     @contextmanager
-    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+    def attached(
+        self,
+        model: nn.Module,
+        instead: Callable[[int, Tensor, Tensor | None], Tensor] | None = None,
+    ) -> Iterator[nn.Module]:
         """Control a model for as long as the context lasts.
 
         The model is left as it was, also after an exception. Where no state has a gain
@@ -287,6 +291,9 @@ class PIDController:
         model : torch.nn.Module
             The model of the fit or a copy of it, on any device, in any floating type, in
             evaluation or training mode.
+        instead : callable (t, u, mask) -> tensor, optional
+            Gets the control u_t (B, l, d) and the mask of real tokens; what it returns is
+            added to the state in place of u_t. See `pidlib.placebos`.
 
         Yields
         ------
@@ -317,7 +324,8 @@ class PIDController:
                 for weight in list(found.modules[t].parameters())[:1]:
                     for gain in kinds.values():
                         gain.factors(weight.dtype, weight.device)
-            with found.control(begin=self._begin(), layers=self._hooked()):
+            begin = self._begin() if instead is None else _replacing(self._begin(), instead)
+            with found.control(begin=begin, layers=self._hooked()):
                 yield model
         finally:
             _ATTACHED.pop(first, None)
@@ -442,6 +450,23 @@ class PIDController:
             raise ValueError(
                 f"controller.json in {str(folder)!r} is not a controller of pidlib ({error!r})"
             ) from None
+
+
+def _replacing(
+    begin: Callable[[], Control], instead: Callable[[int, Tensor, Tensor | None], Tensor]
+) -> Callable[[], Control]:
+    """Wrap a law: its control is computed, and another is added in its place."""
+
+    def wrapped() -> Control:
+        law = begin()
+
+        def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
+            new = law(t, x, mask)
+            return None if new is None else x + instead(t, new - x, mask)
+
+        return control
+
+    return wrapped
 
 
 def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:

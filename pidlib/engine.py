@@ -18,7 +18,7 @@ from pidlib.resources import Candidates
 
 
 class Step(NamedTuple):
-    """One replacement: the edit so far, the text after it, and its probabilities."""
+    """One step: the words before and after, the text after it, and its probabilities."""
 
     before: str
     after: str
@@ -34,9 +34,10 @@ class Explanation(NamedTuple):
     outcome : Outcome
     probabilities : tuple of float
         Of the labels, before the attack.
-    importance : tuple of (word, fall)
-        Words that may change, most important first; `fall` is how much the probability
-        of the true label falls when the word is deleted.
+    importance : tuple of (word, number)
+        Words that may change, most important first. The number is how much the probability
+        of the true label falls when the word is deleted; for A2T, the sum of the sizes of
+        the gradient by the word's embedding. PSO ranks no words: none.
     steps : tuple of Step
     """
 
@@ -67,7 +68,7 @@ class Engine:
 
     Parameters
     ----------
-    model, tokenizer, recipe, resources, seed, max_length
+    model, tokenizer, recipe, resources, seed, max_length, budget
         As for `pidlib.attacks.attack`.
 
     Source: ours.
@@ -81,13 +82,16 @@ class Engine:
         resources: str | Candidates,
         seed: int,
         max_length: int,
+        budget: int | None = None,
     ) -> None:
         from pidlib import parts as kits
         from pidlib import recipes
 
-        parts = kits.parts_of(resources)
+        parts = kits.parts_of(resources, recipe)
         self.victim = recipes.Victim(model, tokenizer, max_length)
         self.search = recipes.RECIPES[recipe](self.victim, parts)
+        if budget is not None:
+            self.search.goal_function.query_budget = budget
         self.seed = seed
         self._text = recipes.ta.shared.AttackedText
         self._told = {
@@ -96,6 +100,7 @@ class Engine:
             "resources_sha256": parts.sha256,
             "seed": seed,
             "max_length": max_length,
+            "budget": budget,
         }
 
     def configuration(self) -> dict[str, Any]:
@@ -144,21 +149,33 @@ class Engine:
             self.search.clear_cache()
             first, _ = self.search.goal_function.init_attack_example(original, label)
             text = self.search.search_method(first).attacked_text
-        _, places = self.search.get_indices_to_order(original)
-        importance = []
-        for place in places:
-            without = self._probabilities(original.delete_word_at_index(place))
-            importance.append((original.words[place], start[label] - without[label]))
-        importance.sort(key=lambda pair: -pair[1])
         steps = []
         while "previous_attacked_text" in text.attack_attrs:
             before = text.attack_attrs["previous_attacked_text"]
-            old, new = _columns(before)[-1], _columns(text)[-1]
-            (edit,) = find_edits({"text": old}, {"text": new})
-            replaced = old[slice(*word_spans(old)[edit.word])]
-            steps.append(Step(replaced, edit.replacement, new, self._probabilities(text)))
+            changed = _changed(before, text)
+            if changed:  # a particle may stay where it is
+                old, new = (" … ".join(words) for words in zip(*changed, strict=True))
+                steps.append(Step(old, new, _columns(text)[-1], self._probabilities(text)))
             text = before
-        return Explanation(outcome, start, tuple(importance), tuple(reversed(steps)))
+        ranked = self._importance(original, start[label], label)
+        return Explanation(outcome, start, ranked, tuple(reversed(steps)))
+
+    def _importance(self, text: Any, start: float, label: int) -> tuple[tuple[str, float], ...]:
+        """Words as the search ranks them, with the number that it ranks by."""
+        method = getattr(self.search.search_method, "wir_method", None)
+        if method is None:
+            return ()
+        _, places = self.search.get_indices_to_order(text)
+        if method == "gradient":
+            gradient = self.victim.get_grad(text.tokenizer_input)["gradient"]
+            tokens = text.align_with_model_tokens(self.victim)
+            placed = [k for k in places if tokens[k]]
+            sizes = [np.abs(gradient[tokens[k]].mean(0)).sum() for k in placed]
+            scores = dict(zip(placed, map(float, sizes), strict=True))
+        else:
+            without = {k: self._probabilities(text.delete_word_at_index(k)) for k in places}
+            scores = {k: start - answer[label] for k, answer in without.items()}
+        return tuple((text.words[k], scores[k]) for k in sorted(scores, key=lambda k: -scores[k]))
 
     def _probabilities(self, text: Any) -> tuple[float, ...]:
         return tuple(self.victim([text.tokenizer_input])[0].tolist())
@@ -169,6 +186,16 @@ def _example(row: Mapping[str, Any], key: int) -> OrderedDict[str, str]:
     if not word_spans(row[columns[-1]]):
         raise ValueError(f"row {key} has no word in {columns[-1]!r} that could change")
     return OrderedDict((column, row[column]) for column in columns)
+
+
+def _changed(before: Any, after: Any) -> list[tuple[str, str]]:
+    """Words replaced between two texts of one example, in any column."""
+    found = []
+    for old, new in zip(_columns(before), _columns(after), strict=True):
+        spans = word_spans(old)
+        for edit in find_edits({"text": old}, {"text": new}):
+            found.append((old[slice(*spans[edit.word])], edit.replacement))
+    return found
 
 
 def _columns(text: Any) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
-"""Whole experiments: fit, attack, judge, and write one result file."""
+"""Recorded trials: attack, judge under every control and placebo, write one result file."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,78 +17,112 @@ import numpy as np
 from datasets import Dataset
 
 from pidlib.adapters import HELD_OUT
-from pidlib.attacks import attack
+from pidlib.attacks import RECIPES, attack
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, hold_out, load_nli
-from pidlib.evaluation import Paired, Proportion, compare, transfer
+from pidlib.evaluation import Paired, Proportion, compare, right_answers
+from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
-from pidlib.outcomes import read_outcomes, transfer_rows
+from pidlib.outcomes import attack_table, read_outcomes, transfer_rows
+from pidlib.placebos import Placebo
 from pidlib.results import write_result
 
-CONTROLS = (
-    ("P", 0.99),
-    ("PI", 0.99),
-    ("PD", 0.99),
-    ("PID", 0.99),
-    ("P", 0.95),
-    ("PD", 0.95),
-)
+CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
+PLACEBOS = (("noise", 0), ("noise", 1), ("noise", 2), ("rotation", 0), ("rotation", 1),
+            ("rotation", 2), ("negative", 0))  # fmt: skip
+ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 
 
 @dataclass(frozen=True)
-class TransferTrial:
-    """The paper's trial: examples made against the uncontrolled model, shown to the controlled.
+class Trial:
+    """One model on one data set: every attack, every control, and what to compare them with.
 
     Attributes
     ----------
     data : str
         `"captions"` (its test split) or a file under PIDLIB_DATA_DIR such as `"snli-test"`.
-    n : int
-        Rows attacked by each recipe, the first of the data.
+    model : str
+        Name of an adapter that ships with pidlib.
+    n, swarm : int
+        Rows attacked by each recipe, the first of the data; by PSO, which is slow, at most
+        `swarm`.
     clean : int
         Rows judged without attack, the first of the data; at least `n`.
     recipes : tuple of str
+        None for a data set that is only judged.
     resources : str
         Where candidate words come from: `"lexicon"` or `"ppdb"`.
     controls : tuple of (str, float)
         Scheme and variance threshold of each control.
+    placebos : tuple of (str, float)
+        Those controls that are replaced by placebos as well.
+    adaptive : tuple of (str, float)
+        Those controls that are attacked themselves.
+    adaptive_n : int
+        Rows of an adaptive attack, at most.
+    second : str or None
+        Another model, judged without control.
     c : float
     fitted_on : int
         Training pairs that the subspaces are fitted on.
-    model : str
     seed : int
 
-    Source: §3.2, Tables 8 and 9.
+    Source: §3.2, Tables 1, 2, 3, 8 and 9; placebos, second model and adaptive attacks: ours.
     """
 
     data: str = "captions"
-    n: int = 500
+    model: str = "minilm-nli"
+    n: int = 1000
+    swarm: int = 1000
     clean: int = 2000
-    recipes: tuple[str, ...] = ("textfooler", "textbugger")
+    recipes: tuple[str, ...] = RECIPES
     resources: str = "lexicon"
     controls: tuple[tuple[str, float], ...] = CONTROLS
+    placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
+    adaptive: tuple[tuple[str, float], ...] = ()
+    adaptive_n: int = 1000
+    second: str | None = "minilm-nli-second"
     c: float = 1e-3
     fitted_on: int = 2000
-    model: str = "minilm-nli"
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= self.clean:
             raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
+        unknown = [name for name in self.recipes if name not in RECIPES]
+        if unknown:
+            raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
+        for pair in (*self.placebos, *self.adaptive):
+            if pair not in self.controls:
+                raise ValueError(f"{pair} is not among the controls {self.controls}")
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"transfer-{self.data}"
+        return f"trial-{self.data}-{self.model}"
 
     @property
     def command(self) -> str:
         """What to type to run it again."""
-        return (
-            f"python -m pidlib reproduce transfer --data {self.data} --n {self.n} "
-            f"--clean {self.clean} --resources {self.resources}"
-            + (f" --seed {self.seed}" if self.seed else "")
-        )
+        told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
+        if self.adaptive:
+            told.append(f"--adaptive {self.adaptive_n}")
+        if not self.recipes:
+            told.append("--no-attacks")
+        if self.seed:
+            told.append(f"--seed {self.seed}")
+        return " ".join(["python -m pidlib reproduce trial", *told])
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the attacks, adaptive ones included; each can be run by itself."""
+        seen = [f"{ADAPTIVE}{recipe}" for recipe in self.recipes if self.adaptive]
+        return (*self.recipes, *seen)
+
+    def attacked(self, cell: str) -> int:
+        """Rows that an attack takes."""
+        most = self.swarm if cell.endswith("pso") else self.n
+        return min(most, self.n, self.adaptive_n if cell.startswith(ADAPTIVE) else self.n)
 
 
 def control_name(scheme: str, variance: float) -> str:
@@ -104,7 +141,8 @@ def control_name(scheme: str, variance: float) -> str:
 def fit_rows(data: str, n: int) -> Dataset:
     """Return the pairs that subspaces are fitted on when a model is judged on `data`.
 
-    Captions: the training split. SNLI: its validation file without the held-out pairs.
+    Captions: the training split. All else: SNLI's validation file without the held-out
+    pairs, as in the training.
 
     Source: §3.1 (training data that the model predicts accurately).
     """
@@ -114,91 +152,227 @@ def fit_rows(data: str, n: int) -> Dataset:
     return kept.select(range(min(n, len(kept))))
 
 
-def run_transfer(
-    trial: TransferTrial,
-    results: Path,
-    runs: Path,
-    report: Callable[[str], None] = print,
-) -> dict[str, Any]:
-    """Run a transfer trial and write its result file.
+class Running:
+    """A trial under way: its model, data and controls, loaded when they are first needed.
 
     Parameters
     ----------
-    trial : TransferTrial
+    trial : Trial
     results : Path
-        Folder of the result file; outcomes of the attacks go into its folder `attacks`.
+        Folder of result files; outcomes of the attacks go into its folder `attacks`.
     runs : Path
-        Folder of unfinished attacks; a broken-off one goes on where it stopped.
+        Folder of unfinished work; a broken-off run goes on where it stopped.
     report : callable
         Gets one line of text now and then.
+
+    Source: ours.
+    """
+
+    def __init__(
+        self, trial: Trial, results: Path, runs: Path, report: Callable[[str], None] = print
+    ) -> None:
+        self.trial, self.results, self.runs, self.report = trial, results, runs, report
+        self.model, self.tokenizer = load_model(trial.model)
+
+    @cached_property
+    def rows(self) -> Dataset:
+        """Rows judged."""
+        split = "test" if self.trial.data == "captions" else None
+        return load_nli(self.trial.data, split=split, n=self.trial.clean)
+
+    @cached_property
+    def controls(self) -> dict[str, PIDController]:
+        """Controls by name; one fit serves every scheme and threshold."""
+        chosen = fit_rows(self.trial.data, self.trial.fitted_on)
+        fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
+        return {
+            control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
+            for scheme, variance in self.trial.controls
+        }
+
+    def log(self, cell: str, control: str = "") -> str:
+        """Name of the file of an attack's outcomes."""
+        parts = [self.trial.data, self.trial.model, *cell.split(), *control.split()[:2]]
+        return "-".join(parts) + ".jsonl"
+
+    def attack(self, cell: str) -> None:
+        """Run one attack, or go on with it; keep its outcomes when it is whole."""
+        trial, recipe = self.trial, cell.split()[-1]
+        for scheme, variance in trial.adaptive if cell.startswith(ADAPTIVE) else [("", 0)]:
+            name = control_name(scheme, variance) if scheme else ""
+            controller = self.controls[name] if name else None
+            log = self.runs / self.log(cell, name)
+            chosen = self.rows.select(range(trial.attacked(cell)))
+            with controller.attached(self.model) if controller else nullcontext(), _timed(log):
+                outcomes = attack(
+                    self.model,
+                    self.tokenizer,
+                    chosen,
+                    recipe=recipe,
+                    resources=trial.resources,
+                    seed=trial.seed,
+                    log=log,
+                    data=trial.data,
+                    about={"control": controller.summary()} if controller else None,
+                )
+            stored = self.results / "attacks" / log.name
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            partial = stored.with_suffix(".partial")
+            shutil.copyfile(log, partial)
+            os.replace(partial, stored)
+            self.report(f"{log.stem}: {attack_table(outcomes)}")
+
+    def judge(self) -> dict[str, Any]:
+        """Judge every condition on every set and write the result file."""
+        trial = self.trial
+        sets = {"clean": [self.rows[k] for k in range(len(self.rows))]}
+        told = {}
+        for recipe in trial.recipes:
+            sets[recipe], told[recipe] = self._attacked_rows(recipe, trial.attacked(recipe))
+        weights = training_record(trial.model)["adapter"]["sha256"]
+        right: dict[str, dict[str, np.ndarray]] = {}
+        for name, condition in self._conditions().items():
+            right[name] = {
+                key: self._judged(name, condition, key, rows, weights) for key, rows in sets.items()
+            }
+            self.report(f"{name}: { {key: round(b.mean(), 4) for key, b in right[name].items()} }")
+        if trial.second:
+            other = load_model(trial.second)
+            sha = training_record(trial.second)["adapter"]["sha256"]
+            right["second"] = {
+                key: self._judged("second", None, key, rows, sha, other)
+                for key, rows in sets.items()
+            }
+        for scheme, variance in trial.adaptive:
+            name = control_name(scheme, variance)
+            for recipe in trial.recipes:
+                cell = ADAPTIVE + recipe
+                rows, told[cell] = self._attacked_rows(cell, trial.attacked(cell), name)
+                right[name][cell] = self._judged(name, self.controls[name], cell, rows, weights)
+        return self._write(right, told, weights)
+
+    def _conditions(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"none": None, **self.controls}
+        for scheme, variance in self.trial.placebos:
+            control = control_name(scheme, variance)
+            for kind, seed in PLACEBOS:
+                placebo = Placebo(self.controls[control], kind, seed)
+                found[f"{control}: {placebo.name}"] = placebo
+        return found
+
+    def _attacked_rows(self, cell: str, n: int, control: str = "") -> tuple[list[dict], dict]:
+        """Attacked rows of a whole attack, and what it did."""
+        path = self.results / "attacks" / self.log(cell, control)
+        outcomes = {o.id: o for o in read_outcomes(path).outcomes}
+        missing = [k for k in range(n) if k not in outcomes]
+        if missing:
+            raise ValueError(f"{path.name} holds {len(outcomes)} of {n} outcomes; attack first")
+        chosen = [outcomes[k] for k in range(n)]
+        timer = self.runs / path.with_suffix(".seconds").name
+        seconds = json.loads(timer.read_text()) if timer.is_file() else None
+        return transfer_rows(self.rows, chosen), attack_table(chosen)._asdict() | {
+            "seconds": seconds
+        }
+
+    def _judged(
+        self,
+        name: str,
+        condition: Any,
+        key: str,
+        rows: list[dict],
+        weights: str,
+        model: Any = None,
+    ) -> np.ndarray:
+        """Right answers of one condition on one set, computed once and kept in `runs`."""
+        settings = getattr(condition, "controller", condition)
+        want = {
+            "weights": weights,
+            "condition": [name, settings.summary() if settings else None],
+            "rows": fingerprint(rows),
+        }
+        place = self.runs / "judged" / self.trial.name / f"{name} {key}.json"
+        if place.is_file():
+            seen = json.loads(place.read_text(encoding="utf-8"))
+            if seen["of"] == want:
+                return unpack(seen["right"], len(rows))
+        started = time.perf_counter()
+        model, tokenizer = model or (self.model, self.tokenizer)
+        with condition.attached(model) if condition is not None else nullcontext():
+            bits = right_answers(model, tokenizer, rows)
+        seconds = round(time.perf_counter() - started, 2)
+        write_json(place, {"of": want, "right": pack(bits), "seconds": seconds})
+        return bits
+
+    def _write(self, right: dict, told: dict, weights: str) -> dict[str, Any]:
+        trial = self.trial
+        cells = self.runs / "judged" / trial.name
+        seconds = [json.loads(p.read_text())["seconds"] for p in sorted(cells.glob("*.json"))]
+        return write_result(
+            self.results / f"{trial.name}.json",
+            command=trial.command,
+            configuration=json.loads(json.dumps(asdict(trial))),
+            data={
+                "name": trial.data,
+                "n": trial.n if trial.recipes else len(self.rows),
+                "clean": len(self.rows),
+                "sha256": fingerprint(self.rows),
+            },
+            model={
+                "name": trial.model,
+                "sha256": weights,
+                "base": {"name": BASE, "sha256": BASE_SHA256},
+            },
+            seed=trial.seed,
+            counts={
+                name: {key: {"right": int(bits.sum()), "n": len(bits)} for key, bits in s.items()}
+                for name, s in right.items()
+            },
+            attacks=told,
+            examples={
+                name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
+            },
+            judging_seconds=round(sum(seconds), 1),
+            seconds=sum(seconds) + sum(t["seconds"] or 0 for t in told.values()),
+        )
+
+
+def run_trial(
+    trial: Trial, results: Path, runs: Path, report: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Run a trial from its attacks to its result file; go on where it stopped.
+
+    Parameters
+    ----------
+    trial, results, runs, report
+        As for `Running`.
 
     Returns
     -------
     dict
         The result, as written.
 
-    Source: Tables 8 and 9.
+    Source: Tables 1, 2, 3, 8 and 9.
     """
+    running = Running(trial, results, runs, report)
+    for cell in trial.cells:
+        running.attack(cell)
+    return running.judge()
+
+
+@contextmanager
+def _timed(log: Path) -> Iterator[None]:
+    """Add the seconds spent on a log to those in the file beside it."""
+    path = log.with_suffix(".seconds")
+    before = json.loads(path.read_text()) if path.is_file() else 0.0
     started = time.perf_counter()
-    model, tokenizer = load_model(trial.model)
-    split = "test" if trial.data == "captions" else None
-    rows = load_nli(trial.data, split=split, n=trial.clean)
-    attacked, summary = {}, {}
-    for recipe in trial.recipes:
-        log = runs / f"{trial.data}-{trial.resources}-{recipe}-{trial.n}.jsonl"
-        outcomes = attack(
-            model,
-            tokenizer,
-            rows.select(range(trial.n)),
-            recipe=recipe,
-            resources=trial.resources,
-            seed=trial.seed,
-            log=log,
-            data=trial.data,
-        )
-        attacked[recipe] = transfer_rows(rows, outcomes)
-        summary[recipe] = _summary(outcomes)
-        stored = results / "attacks" / f"{trial.data}-{recipe}.jsonl"
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        partial = stored.with_suffix(".partial")
-        shutil.copyfile(log, partial)
-        os.replace(partial, stored)
-        report(f"{recipe}: {summary[recipe]}")
-    scheme = "PID"  # one fit serves every scheme and threshold
-    fitted = PIDController.fit(
-        model, tokenizer, fit_rows(trial.data, trial.fitted_on), scheme=scheme, c=trial.c
-    )
-    controls: dict[str, Any] = {"none": None}
-    for scheme, variance in trial.controls:
-        controls[control_name(scheme, variance)] = fitted.retune(scheme=scheme, variance=variance)
-    right = transfer(model, tokenizer, {"clean": rows, **attacked}, controls)
-    counts = {
-        name: {key: {"right": int(bits.sum()), "n": len(bits)} for key, bits in sets.items()}
-        for name, sets in right.items()
-    }
-    report(str(counts))
-    return write_result(
-        results / f"{trial.name}.json",
-        command=trial.command,
-        configuration={k: v for k, v in asdict(trial).items() if k != "model"}
-        | {"controls": [list(pair) for pair in trial.controls], "recipes": list(trial.recipes)},
-        data={"name": trial.data, "n": trial.n, "clean": len(rows), "sha256": fingerprint(rows)},
-        model={
-            "name": trial.model,
-            "sha256": training_record(trial.model)["adapter"]["sha256"],
-            "base": {"name": BASE, "sha256": BASE_SHA256},
-        },
-        seed=trial.seed,
-        counts=counts,
-        attacks=summary,
-        examples={
-            name: {key: pack(bits) for key, bits in sets.items()} for name, sets in right.items()
-        },
-        seconds=time.perf_counter() - started,
-    )
+    try:
+        yield
+    finally:
+        if log.is_file():
+            write_json(path, round(before + time.perf_counter() - started, 1))
 
 
-def stored_rows(rows: Dataset, data: str, recipe: str, results: Path) -> list[dict]:
+def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
     """Attacked rows rebuilt from the outcomes that a trial stored.
 
     Raises
@@ -210,12 +384,12 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path) -> list[di
 
     Source: ours.
     """
-    file = read_outcomes(results / "attacks" / f"{data}-{recipe}.jsonl")
+    file = read_outcomes(results / "attacks" / f"{data}-{model}-{recipe}.jsonl")
     return transfer_rows(rows, file.outcomes)
 
 
-def proportions(result: dict[str, Any]) -> dict[str, dict[str, Proportion]]:
-    """Counts of a result as proportions, by control and set.
+def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
+    """Counts of a result as proportions, by condition and set.
 
     Source: ours.
     """
@@ -225,21 +399,36 @@ def proportions(result: dict[str, Any]) -> dict[str, dict[str, Proportion]]:
     }
 
 
-def gains_over_none(result: dict[str, Any], control: str) -> dict[str, Paired]:
-    """Compare a control of a result with no control, row by row, for each set.
+def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
+    """Right answers (N,) of one condition on one set of a result.
+
+    Raises
+    ------
+    ValueError
+        A condition or a set that the result does not hold.
 
     Source: ours.
     """
-    examples = result["examples"]
-    if control not in examples:
-        raise ValueError(f"no control {control!r} in the result; there are {sorted(examples)}")
-    return {
-        key: compare(
-            unpack(examples["none"][key], result["counts"]["none"][key]["n"]),
-            unpack(bits, result["counts"][control][key]["n"]),
-        )
-        for key, bits in examples[control].items()
-    }
+    sets = result["examples"].get(condition)
+    if sets is None:
+        raise ValueError(f"no condition {condition!r}; there are {sorted(result['examples'])}")
+    if key not in sets:
+        raise ValueError(f"no set {key!r} under {condition!r}; there are {sorted(sets)}")
+    return unpack(sets[key], result["counts"][condition][key]["n"])
+
+
+def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
+    """Compare a condition of a result with no control, row by row, for each set.
+
+    An adaptive attack is compared with the same recipe against no control, on the same rows.
+
+    Source: ours.
+    """
+    found = {}
+    for key in result["examples"].get(control) or [answers(result, control, "")]:
+        bits = answers(result, control, key)
+        found[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
+    return found
 
 
 def pack(bits: np.ndarray) -> str:
@@ -268,12 +457,3 @@ def unpack(text: str, n: int) -> np.ndarray:
     if len(text) != 2 * -(-n // 8):
         raise ValueError(f"{len(text)} digits cannot hold {n} answers")
     return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=n).astype(bool)
-
-
-def _summary(outcomes: list) -> dict[str, Any]:
-    kinds = [outcome.status for outcome in outcomes]
-    return {
-        **{kind: kinds.count(kind) for kind in ("succeeded", "failed", "skipped")},
-        "queries": sum(outcome.queries for outcome in outcomes),
-        "forwards": sum(outcome.forwards for outcome in outcomes),
-    }

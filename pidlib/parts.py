@@ -125,6 +125,8 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
 class OfflineParts:
     """What the recipes are made of, from the given candidates."""
 
+    swarm = (20, 10)  # stock: 60 particles, 20 rounds, six times the work
+
     def __init__(self, source: Candidates) -> None:
         self.sha256 = source.sha256
         self._source = source
@@ -133,14 +135,21 @@ class OfflineParts:
         """Swap of a word for its nearest candidates."""
         return SynonymSwap(self._source, max_candidates)
 
-    def word_constraints(self) -> list:
+    def sememes(self) -> Any:
+        """Swap of a word for any of its candidates."""
+        # Stock: words with the same sememes in HowNet. Here: see `pidlib.wordnet`.
+        return SynonymSwap(self._source, max_candidates=60)
+
+    def word_constraints(self, min_cosine: float, allow_verb_noun_swap: bool) -> list:
         """Constraints on the new word by itself."""
-        # Stock: counter-fitted cosine >= 0.5. Here: the source has chosen its words already.
-        return [SamePartOfSpeech(allow_verb_noun_swap=True)]
+        # Stock: counter-fitted cosine >= min_cosine. Here: the source has chosen its words.
+        return [SamePartOfSpeech(allow_verb_noun_swap)]
 
     def meaning(self, **settings: Any) -> Any:
         """Constraint on the meaning of the sentence."""
         return SameMeaning(**settings)
+
+    close_meaning = meaning
 
 
 class StockParts:
@@ -153,45 +162,62 @@ class StockParts:
     """
 
     sha256 = "stock"
+    swarm = (60, 20)
+    _needs = {
+        "a2t": (),
+        "pso": ("OpenHowNet",),
+        "textbugger": ("tensorflow", "tensorflow_hub"),
+        "textfooler": ("tensorflow", "tensorflow_hub"),
+    }
 
-    def __init__(self) -> None:
-        absent = [name for name in ("tensorflow", "tensorflow_hub") if find_spec(name) is None]
+    def __init__(self, recipe: str) -> None:
+        absent = [name for name in self._needs[recipe] if find_spec(name) is None]
         if absent:
             raise FileNotFoundError(
-                f"resources='stock' needs {' and '.join(absent)} (pip install them) for the "
-                "Universal Sentence Encoder, and the network for counter-fitted vectors and "
-                f"NLTK's tagger; without them use one of {list(RESOURCES[:2])}"
+                f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "
+                "and the network for TextAttack's word lists and vectors; without them use one "
+                f"of {list(RESOURCES[:2])}"
             )
         try:
-            self._embedding = ta.shared.WordEmbedding.counterfitted_GLOVE_embedding()
+            self._sememes = ta.transformations.WordSwapHowNet() if recipe == "pso" else None
+            if recipe != "pso":
+                self._embedding = ta.shared.WordEmbedding.counterfitted_GLOVE_embedding()
             import nltk
 
             for name in ("averaged_perceptron_tagger_eng", "universal_tagset"):
                 nltk.download(name, quiet=True, raise_on_error=True)
         except Exception as problem:
             raise FileNotFoundError(
-                "resources='stock' could not download counter-fitted vectors or NLTK's tagger "
-                f"({problem}); connect, or use one of {list(RESOURCES[:2])}"
+                f"resources='stock' could not download what {recipe} needs ({problem}); "
+                f"connect, or use one of {list(RESOURCES[:2])}"
             ) from problem
 
     def synonyms(self, max_candidates: int) -> Any:
         """Swap of a word for its nearest candidates."""
         return ta.transformations.WordSwapEmbedding(max_candidates, self._embedding)
 
-    def word_constraints(self) -> list:
+    def sememes(self) -> Any:
+        """Swap of a word for those with the same sememes."""
+        return self._sememes
+
+    def word_constraints(self, min_cosine: float, allow_verb_noun_swap: bool) -> list:
         """Constraints on the new word by itself."""
         return [
-            ta.constraints.semantics.WordEmbeddingDistance(self._embedding, min_cos_sim=0.5),
-            ta.constraints.grammaticality.PartOfSpeech(allow_verb_noun_swap=True),
+            ta.constraints.semantics.WordEmbeddingDistance(self._embedding, min_cos_sim=min_cosine),
+            ta.constraints.grammaticality.PartOfSpeech(allow_verb_noun_swap=allow_verb_noun_swap),
         ]
 
     def meaning(self, **settings: Any) -> Any:
         """Constraint on the meaning of the sentence."""
         return _encoders.UniversalSentenceEncoder(**settings)
 
+    def close_meaning(self, **settings: Any) -> Any:
+        """Constraint on the meaning of the sentence, by A2T's encoder."""
+        return _encoders.SBERT(model_name="stsb-distilbert-base", **settings)
 
-def parts_of(resources: str | Candidates) -> OfflineParts | StockParts:
+
+def parts_of(resources: str | Candidates, recipe: str) -> OfflineParts | StockParts:
     """Parts for the resources of a name, or for a source of candidates of your own."""
     if resources == "stock":
-        return StockParts()
-    return OfflineParts(candidates(resources) if isinstance(resources, str) else resources)
+        return StockParts(recipe)
+    return OfflineParts(candidates(resources, recipe) if isinstance(resources, str) else resources)

@@ -31,22 +31,25 @@ class Candidates(Protocol):
         ...
 
 
-def candidates(name: str) -> Candidates:
-    """Return the source of candidate words of that name.
+def candidates(name: str, recipe: str = "textfooler") -> Candidates:
+    """Return the source of candidate words of that name for a recipe.
 
     Parameters
     ----------
     name : str
         `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
         of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
+        A2T takes nearer neighbours only, and PSO takes WordNet's words in their place.
         (`"stock"` is no source of ours: TextAttack downloads it.)
+    recipe : str
+        One of `pidlib.attacks.RECIPES`.
 
     Raises
     ------
     ValueError
         Another name; those that exist are listed.
     FileNotFoundError
-        The PPDB file is not there.
+        The PPDB file, or WordNet, is not there.
 
     Examples
     --------
@@ -61,8 +64,14 @@ def candidates(name: str) -> Candidates:
         return LexiconCandidates()
     if name == "ppdb":
         from pidlib.data import data_folder
+        from pidlib.wordnet import WordNetCandidates
 
-        return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE)
+        # With PPDB's words PSO finds what greedy search finds, so it gets its own.
+        if recipe == "pso":
+            return WordNetCandidates()
+        # Stock A2T: counter-fitted cosine >= 0.8, where TextFooler has 0.5.
+        near = {"min_cosine": 0.7, "min_paired": 0.6} if recipe == "a2t" else {}
+        return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE, **near)
     raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
 
 
@@ -126,7 +135,7 @@ class PpdbCandidates:
             if len(pair := line.split()) == 2:
                 self._pairs.setdefault(pair[0], set()).add(pair[1])
                 self._pairs.setdefault(pair[1], set()).add(pair[0])
-        self._excluded = _exclusions(word_list("incompatible.txt"))
+        self._excluded = exclusions(word_list("incompatible.txt"))
         self._limits, self._nearest = (min_cosine, min_paired), nearest
         self._found: dict[str, tuple[str, ...]] = {}
         barred = sha256(ASSETS / "incompatible.txt")
@@ -181,7 +190,16 @@ def _encode(words: list[str]) -> np.ndarray:
     )
 
 
-def _exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
+def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
+    """Words that no attack may put in each other's place, from lines of such words.
+
+    Examples
+    --------
+    >>> exclusions(["red blue"])["red"]
+    {'blue'}
+
+    Source: ours.
+    """
     barred: dict[str, set[str]] = {}
     for line in lines:
         group = set(line.split())

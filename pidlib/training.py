@@ -7,7 +7,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from safetensors.torch import load_file
 
 from pidlib.batches import MAX_LENGTH, texts
 from pidlib.data import fingerprint
-from pidlib.files import write_json, write_tensors
+from pidlib.files import sha256, write_json, write_tensors
+from pidlib.freelb import FreeLB, plain_backward
 from pidlib.labels import check_labels
 from pidlib.predictions import predict
 
@@ -74,11 +74,6 @@ class Curve:
 
     epochs: list[dict] = field(default_factory=list)
 
-    def best(self) -> int:
-        """Epoch (from 1) with the highest mean validation accuracy; the first on a tie."""
-        scores = [np.mean(list(e["validation"].values())) for e in self.epochs]
-        return int(np.argmax(scores)) + 1
-
 
 def with_lora(model: Any, settings: LoraSettings) -> Any:
     """Wrap a model for LoRA: updates on the targets, pooler and classifier in full.
@@ -117,6 +112,10 @@ def train_lora(
     out: Path,
     settings: LoraSettings | None = None,
     report: Callable[[str], None] = print,
+    *,
+    start: Path | None = None,
+    stop: int | None = None,
+    method: FreeLB | None = None,
 ) -> Curve:
     """Fine-tune with LoRA, writing a checkpoint after each epoch.
 
@@ -128,7 +127,7 @@ def train_lora(
     rows : sequence of mappings
         Training pairs with labels 0..2.
     validation : mapping of str to rows
-        Held-out pairs by name. The epoch is chosen by the mean of their accuracies.
+        Held-out pairs by name, judged after each epoch.
     out : Path
         Folder for `epoch-N.safetensors` (trained weights and the optimiser's moments) and
         `curve.json`. A run that finds them goes on from the last whole epoch; it refuses
@@ -136,6 +135,12 @@ def train_lora(
     settings : LoraSettings, optional
     report : callable
         Gets one line of text now and then.
+    start : Path, optional
+        Checkpoint of another run to start from, moments of its optimiser included.
+    stop : int, optional
+        Stop after so many epochs of the schedule, so that others can start from there.
+    method : FreeLB, optional
+        Train on disturbed embeddings; by default on the text as it is.
 
     Returns
     -------
@@ -147,9 +152,10 @@ def train_lora(
     ValueError
         No rows, a label out of range, or checkpoints of another run in `out`.
 
-    Source: §3.1. The standard training of the paper's tables.
+    Source: §3.1. The three trainings of the paper's tables, by `rows` and `method`.
     """
     settings = settings or LoraSettings()
+    backward = method.backward if method else plain_backward
     labels = torch.tensor(check_labels([rows[k]["label"] for k in range(len(rows))]))
     first, second = texts(rows)
     encoded = tokenizer(first, second, truncation=True, max_length=MAX_LENGTH)["input_ids"]
@@ -164,10 +170,15 @@ def train_lora(
     steps = settings.epochs * -(-len(rows) // settings.batch_size)
     out.mkdir(parents=True, exist_ok=True)
     run = {"settings": asdict(settings), "data": fingerprint(rows)}
+    if start is not None:
+        run["start"] = sha256(start)
+        _restore(start, trained, optimizer)
+    if method is not None:
+        run["method"] = asdict(method)
     run = json.loads(json.dumps(run))
     curve = _resume(out, run, trained, optimizer)
     step = len(curve.epochs) * -(-len(rows) // settings.batch_size)
-    for epoch in range(len(curve.epochs) + 1, settings.epochs + 1):
+    for epoch in range(len(curve.epochs) + 1, (stop or settings.epochs) + 1):
         torch.manual_seed(settings.seed * 1000 + epoch)
         peft_model.train()
         started, losses = time.perf_counter(), []
@@ -180,14 +191,11 @@ def train_lora(
             if kinds is not None:
                 features["token_type_ids"] = [kinds[k] for k in part]
             inputs = tokenizer.pad(features, return_tensors="pt")
-            with torch.autocast("cpu", torch.bfloat16):
-                logits = peft_model(**inputs).logits
-            loss = torch.nn.functional.cross_entropy(logits.float(), labels[part])
-            loss.backward()
+            loss = backward(peft_model, inputs, labels[part])
             torch.nn.utils.clip_grad_norm_(trained.values(), 1.0)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            losses.append(float(loss.detach()))
+            losses.append(float(loss))
             if not np.isfinite(losses[-1]):
                 raise ValueError(f"the loss is {losses[-1]} at step {step}; lower learning_rate")
             if step % 200 == 0:
@@ -250,7 +258,13 @@ def _resume(out: Path, run: dict, trained: dict, optimizer: Any) -> Curve:
             "or remove it"
         )
     curve = Curve(seen["epochs"])
-    tensors = load_file(out / f"epoch-{len(curve.epochs)}.safetensors")
+    _restore(out / f"epoch-{len(curve.epochs)}.safetensors", trained, optimizer)
+    return curve
+
+
+def _restore(checkpoint: Path, trained: dict, optimizer: Any) -> None:
+    """Take weights and moments from a checkpoint."""
+    tensors = load_file(checkpoint)
     for k, p in trained.items():
         p.data.copy_(tensors[f"weight.{k}"])
         optimizer.state[p] = {
@@ -258,27 +272,24 @@ def _resume(out: Path, run: dict, trained: dict, optimizer: Any) -> Curve:
             "exp_avg": tensors[f"mean.{k}"],
             "exp_avg_sq": tensors[f"square.{k}"],
         }
-    return curve
 
 
-def set_mean(model: Any, checkpoints: Sequence[Path]) -> None:
-    """Give a wrapped model the mean of the trained weights of checkpoints.
+def set_weights(model: Any, checkpoint: Path) -> None:
+    """Give a wrapped model the trained weights of a checkpoint.
 
     Parameters
     ----------
     model : peft.PeftModel
         As `with_lora` makes it; changed in place.
-    checkpoints : sequence of Path
-        Files `epoch-N.safetensors`; one gives its own weights.
+    checkpoint : Path
+        A file `epoch-N.safetensors`.
 
-    Source: ours. The mean of late epochs of one run often generalises a little better.
+    Source: ours.
     """
-    with ExitStack() as files, torch.no_grad():
-        opened = [files.enter_context(safe_open(path, framework="pt")) for path in checkpoints]
+    with safe_open(checkpoint, framework="pt") as file, torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
-                parts = [file.get_tensor(f"weight.{name}") for file in opened]
-                parameter.copy_(torch.stack(parts).mean(0))
+                parameter.copy_(file.get_tensor(f"weight.{name}"))
 
 
 def save_adapter(model: Any, folder: Path, base: str) -> dict:
@@ -287,7 +298,7 @@ def save_adapter(model: Any, folder: Path, base: str) -> dict:
     Parameters
     ----------
     model : peft.PeftModel
-        The wrapped model, as `train_lora` left it or `set_mean` filled it.
+        The wrapped model, as `train_lora` left it or `set_weights` filled it.
     folder : Path
         Receives `adapter_model.safetensors` and `adapter_config.json`.
     base : str

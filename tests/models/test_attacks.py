@@ -75,20 +75,20 @@ def test_statuses_agree_with_the_models_answers(attacked, victim, rows):
     assert table.succeeded >= 1
 
 
-def test_only_the_hypothesis_changes_and_no_stop_word_does(attacked, rows):
+def test_only_what_may_change_does(attacked, rows):
     from pidlib.edits import word_spans
     from pidlib.offline import word_list
 
-    _, outcomes = attacked
+    recipe, outcomes = attacked
     kept = set(word_list("nltk/corpora/stopwords/english"))
-    seen = 0
+    seen = []
     for row, outcome in zip(rows, outcomes, strict=True):
-        spans = word_spans(row["hypothesis"])
         for column, word, replacement in outcome.edits:
-            old = row["hypothesis"][slice(*spans[word])]
-            assert column == "hypothesis" and old.lower() not in kept and old != replacement
-            seen += 1
-    assert seen >= 3
+            old = row[column][slice(*word_spans(row[column])[word])]
+            assert old.lower() not in kept and old != replacement
+            seen.append(column)
+    assert len(seen) >= 2
+    assert recipe == "textbugger" or set(seen) == {"hypothesis"}
 
 
 def test_again_in_parts_and_in_another_order_the_same(attacked, victim, rows):
@@ -108,8 +108,10 @@ def test_random_states_are_left_as_they_were(victim, rows):
 
 
 def test_the_seed_matters_to_textbugger(victim, rows):
-    runs = [attack(*victim, rows[2:4], "textbugger", "lexicon", seed=seed) for seed in (1, 2)]
-    assert runs[0] != runs[1]
+    def run(seed):
+        return attack(*victim, rows, "textbugger", "lexicon", seed=seed)
+
+    assert len({str(run(seed)) for seed in (1, 2, 3)}) > 1
 
 
 def test_resume_attacks_only_what_is_missing(victim, rows, tmp_path, monkeypatch):
@@ -213,15 +215,21 @@ def test_wrapper_counts_distinct_texts_orders_labels_and_ignores_dropout(victim)
 
 
 def test_same_outcomes_as_the_stock_wrapper(victim, rows):
+    for module in victim[0].modules():  # stock gradients come with dropout, ours without
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "dropout_prob"):
+            module.dropout_prob = 0.0
     for recipe in attacks.RECIPES:
         trial = compare_wrappers(*victim, rows[:2], recipe)
         assert trial.same
-        assert trial.queries > 4 and trial.ratio > 1
+        assert trial.queries > 2 and trial.ratio > 1
 
 
 def test_pace_counts_queries_and_forwards(victim, rows):
     pace = attack_pace(*victim, rows[:2])
-    assert 0 < pace.forwards <= pace.queries
+    assert 0 < pace.forwards <= pace.queries and 0 < pace.networks < 1
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in victim[0].modules())
 
 
 def test_explanation_is_the_attack_told_step_by_step(attacked, victim, rows):
@@ -237,6 +245,128 @@ def test_explanation_is_the_attack_told_step_by_step(attacked, victim, rows):
     assert falls == sorted(falls, reverse=True)
     right = [told.probabilities[label], *(step.probabilities[label] for step in told.steps)]
     assert all(after < before for before, after in zip(right, right[1:], strict=False))
+
+
+def test_no_dropout_in_gradients_and_nothing_left_behind(victim, rows):
+    from pidlib.recipes import Victim
+
+    model, tokenizer = victim
+    model.zero_grad(set_to_none=True)
+    dropouts = [m for m in model.modules() if isinstance(m, torch.nn.Dropout)]
+    kept = [m.p for m in dropouts]
+    text = (rows[0]["premise"], rows[0]["hypothesis"])
+    try:
+        for module in dropouts:
+            module.p = 0.5
+        model.train()
+        one, two = (Victim(model, tokenizer).get_grad(text)["gradient"] for _ in range(2))
+        assert model.training and np.array_equal(one, two) and np.abs(one).max() > 0
+    finally:
+        model.eval()
+        for module, p in zip(dropouts, kept, strict=True):
+            module.p = p
+    assert all(p.grad is None for p in model.parameters())
+    assert not any(m._forward_hooks for m in model.modules())
+
+    # against finite differences along a random direction of the first word's embedding
+    inputs = tokenizer([text], return_tensors="pt")
+    label = model(**inputs).logits.argmax(-1)
+    words = model.get_input_embeddings()(inputs["input_ids"]).detach()
+    step = torch.zeros_like(words)
+    step[0, 2] = torch.randn(words.shape[-1], generator=torch.Generator().manual_seed(0))
+    rest = {k: v for k, v in inputs.items() if k != "input_ids"}
+
+    def loss(size):
+        with torch.no_grad():
+            logits = model(inputs_embeds=words + size * step, **rest).logits
+        return float(torch.nn.functional.cross_entropy(logits, label))
+
+    slope = (loss(1e-2) - loss(-1e-2)) / 2e-2
+    assert slope == pytest.approx(float((torch.from_numpy(one) * step[0]).sum()), rel=0.05)
+
+
+def test_gradients_run_through_an_attached_control(victim, rows):
+    from pidlib.blocks import find_blocks
+    from pidlib.recipes import Victim
+
+    text = (rows[0]["premise"], rows[0]["hypothesis"])
+    one = Victim(*victim)
+    free = one.get_grad(text)["gradient"]
+    with find_blocks(victim[0]).control(lambda t, x, mask: 0.5 * x, layers=[0]):
+        held = one.get_grad(text)["gradient"]
+    assert not np.allclose(free, held, rtol=1e-2)
+    assert one.forwards == 2
+
+
+def test_a_budget_bounds_the_queries(victim, rows):
+    for recipe in attacks.RECIPES:
+        for budget in (2, 3, 7):
+            outcomes = attack(*victim, rows[:3], recipe, "lexicon", budget=budget)
+            assert all(o.queries <= budget for o in outcomes)
+
+
+def test_pso_moves_several_words_and_is_told_step_by_step(victim):
+    row = {"text": "The happy children are quickly running and jumping beside a large street."}
+    row["label"] = int(predict(*victim, [row])[0])
+    (outcome,) = attack(*victim, [row], "pso", "lexicon", seed=3)
+    told = explain(*victim, row, "pso", "lexicon", seed=3)
+    assert told.outcome == outcome and told.importance == ()
+    if outcome.status == "succeeded":
+        assert told.steps[-1].text == rebuild(row, outcome.edits)["text"]
+
+
+def test_words_that_no_recipe_may_change(victim):
+    row = {"premise": "The dog.", "hypothesis": "It was of the."}
+    row["label"] = int(predict(*victim, [row])[0])
+    for recipe in ("a2t", "pso", "textfooler"):
+        (outcome,) = attack(*victim, [row], recipe, "lexicon")
+        assert outcome.status == "failed" and outcome.edits == ()
+
+
+@pytest.fixture(scope="module")
+def little_wordnet(tmp_path_factory):
+    """Files in WordNet's format with two nouns of one meaning, a wider one, and adjectives."""
+    folder = tmp_path_factory.mktemp("wordnet")
+    licence = "  1 This is the licence, indented as in WordNet.  \n"
+    wide = "{at:08d} 18 n 01 animal 0 000 | a living thing  \n"
+    dog = "{at:08d} 05 n 02 dog 0 hound 0 001 @ {wide:08d} n 0000 | an animal  \n"
+    big = "{at:08d} 00 a 01 happy 0 001 & {near:08d} a 0000 | of great size  \n"
+    near = "{at:08d} 00 s 02 glad 0 cheerful(a) 0 000 | very large  \n"
+    first = len(licence)
+    nouns = licence + wide.format(at=first)
+    second = len(nouns)
+    nouns += dog.format(at=second, wide=first)
+    (folder / "data.noun").write_text(nouns)
+    (folder / "index.noun").write_text(
+        licence + f"animal n 1 0 1 0 {first:08d}  \ndog n 1 1 @ 1 0 {second:08d}  \n"
+        f"hound n 1 1 @ 1 0 {second:08d}  \n"
+    )
+    after = first + len(big.format(at=first, near=0))
+    (folder / "data.adj").write_text(
+        licence + big.format(at=first, near=after) + near.format(at=after)
+    )
+    (folder / "index.adj").write_text(licence + f"happy a 1 1 & 1 0 {first:08d}  \n")
+    for part in ("verb", "adv"):
+        (folder / f"index.{part}").write_text(licence)
+        (folder / f"data.{part}").write_text(licence)
+    return folder
+
+
+def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
+    from pidlib.resources import candidates
+    from pidlib.wordnet import WordNetCandidates
+
+    source = WordNetCandidates(little_wordnet)
+    assert source.synonyms("dogs") == ("hounds", "animals")
+    assert source.synonyms("happy") == ("cheerful", "glad")
+    assert source.synonyms("hound") == ("dog", "animal")
+    assert source.synonyms("qzxv") == ()
+    monkeypatch.setenv("WNSEARCHDIR", str(little_wordnet))
+    monkeypatch.setenv("PIDLIB_DATA_DIR", str(little_wordnet))
+    assert candidates("ppdb", "pso").sha256 == source.sha256
+    monkeypatch.setenv("WNSEARCHDIR", str(little_wordnet / "no"))
+    with pytest.raises(FileNotFoundError, match="wordnet-base.*WNSEARCHDIR"):
+        candidates("ppdb", "pso")
 
 
 def test_single_sentences(victim):
@@ -262,8 +392,10 @@ def test_a_source_of_candidates_of_your_own(victim, rows):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"recipe": "pso"}, r"unknown recipe 'pso'.*textfooler.*textbugger"),
+        ({"recipe": "deepfool"}, r"unknown recipe 'deepfool'.*a2t.*textfooler"),
         ({"resources": "wordnet"}, r"unknown resources 'wordnet'.*lexicon.*ppdb.*stock"),
+        ({"budget": 0}, "budget is 0.*at least 2"),
+        ({"budget": 1}, "budget is 1"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 0.5}, "seed is 0.5"),
         ({"rows": []}, "no rows"),
@@ -309,8 +441,9 @@ def test_stock_says_what_is_missing(victim, rows, monkeypatch):
     from pidlib import parts
 
     monkeypatch.setattr(parts, "find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match="tensorflow_hub.*lexicon"):
-        attack(*victim, rows, resources="stock")
+    for recipe, wanted in (("textfooler", "tensorflow_hub"), ("pso", "OpenHowNet")):
+        with pytest.raises(FileNotFoundError, match=f"{wanted}.*lexicon"):
+            attack(*victim, rows, recipe, resources="stock")
 
 
 def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):

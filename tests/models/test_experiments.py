@@ -1,82 +1,193 @@
-"""The transfer trial from end to end on a few captions, and the command line around it."""
+"""A recorded trial from end to end on a few captions, and the command line around it."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
 from pidlib import __main__ as door
+from pidlib.attacks import RECIPES, attack_table
 from pidlib.data import load_nli
 from pidlib.evaluation import compare
 from pidlib.experiments import (
-    TransferTrial,
+    PLACEBOS,
+    Running,
+    Trial,
+    answers,
     gains_over_none,
     proportions,
-    run_transfer,
+    run_trial,
     stored_rows,
-    unpack,
 )
+from pidlib.fair_trial import FairTrial
+from pidlib.outcomes import read_outcomes
 from pidlib.results import read_result
 
-TRIAL = TransferTrial(n=4, clean=40, controls=(("PD", 0.99), ("P", 0.9)), fitted_on=60)
+TRIAL = Trial(
+    n=5,
+    swarm=3,
+    clean=24,
+    recipes=("a2t", "pso", "textfooler"),
+    controls=(("PD", 0.99), ("P", 0.9)),
+    placebos=(("PD", 0.99),),
+    adaptive=(("PD", 0.99),),
+    adaptive_n=4,
+    second=None,
+    fitted_on=60,
+)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trial")
     said = []
-    result = run_transfer(TRIAL, folder / "results", folder / "runs", said.append)
+    result = run_trial(TRIAL, folder / "results", folder / "runs", said.append)
     return folder, result, said
 
 
 def test_the_result_is_whole_and_counts_agree_with_the_examples(run):
     folder, result, _ = run
-    assert read_result(folder / "results" / "transfer-captions.json") == result
-    assert list(result["counts"]) == ["none", "P-D 99 %", "P 90 %"]
+    assert read_result(folder / "results" / "trial-captions-minilm-nli.json") == result
+    placebos = [f"P-D 99 %: {k}" for k in ("negative", "noise 0", "rotation 2")]
+    assert {"none", "P-D 99 %", "P 90 %", *placebos} <= set(result["counts"])
+    assert len(result["counts"]) == 3 + len(PLACEBOS)
     for name, sets in result["counts"].items():
-        assert {key: c["n"] for key, c in sets.items()} == {
-            "clean": 40,
-            "textfooler": 4,
-            "textbugger": 4,
-        }
+        sizes = {"clean": 24, "a2t": 5, "pso": 3, "textfooler": 5}
+        if name == "P-D 99 %":
+            sizes |= {"adaptive a2t": 4, "adaptive pso": 3, "adaptive textfooler": 4}
+        assert {key: c["n"] for key, c in sets.items()} == sizes
         for key, count in sets.items():
-            assert unpack(result["examples"][name][key], count["n"]).sum() == count["right"]
+            assert answers(result, name, key).sum() == count["right"]
             assert proportions(result)[name][key].right == count["right"]
+    assert result["seconds"] > 0
 
 
 def test_the_attacked_model_is_wrong_where_the_attack_succeeded(run):
     folder, result, _ = run
     rows = load_nli("captions", split="test", n=TRIAL.clean)
+    place = folder / "results"
     for recipe in TRIAL.recipes:
-        kinds = [row["kind"] for row in stored_rows(rows, "captions", recipe, folder / "results")]
-        right = unpack(result["examples"]["none"][recipe], TRIAL.n)
-        assert right.tolist() == [kind == "failed" for kind in kinds]
+        found = stored_rows(rows, "captions", recipe, place, TRIAL.model)
+        right = answers(result, "none", recipe)
+        assert right.tolist() == [row["kind"] == "failed" for row in found]
+        told = {k: v for k, v in result["attacks"][recipe].items() if k != "seconds"}
+        log = place / "attacks" / f"captions-minilm-nli-{recipe}.jsonl"
+        assert told == attack_table(read_outcomes(log).outcomes)._asdict()
+    for recipe in TRIAL.recipes:  # the same holds of the control that was attacked
+        name = f"captions-minilm-nli-adaptive-{recipe}-P-D-99.jsonl"
+        log = read_outcomes(place / "attacks" / name)
+        right = answers(result, "P-D 99 %", f"adaptive {recipe}")
+        assert right.tolist() == [o.status == "failed" for o in log.outcomes]
+        assert "P-D control" in log.header["configuration"]["about"]["control"]
+        assert log.header["configuration"]["hooked"]
 
 
 def test_paired_gains_come_from_the_examples(run):
     _, result, _ = run
-    gain = gains_over_none(result, "P-D 99 %")["clean"]
-    first, second = (unpack(result["examples"][k]["clean"], 40) for k in ("none", "P-D 99 %"))
-    assert gain == compare(np.array(first), np.array(second))
-    with pytest.raises(ValueError, match="no control 'D'"):
+    gains = gains_over_none(result, "P-D 99 %")
+    first, second = (answers(result, k, "clean") for k in ("none", "P-D 99 %"))
+    assert gains["clean"] == compare(np.array(first), np.array(second))
+    assert gains["adaptive a2t"].n == 4
+    with pytest.raises(ValueError, match="no condition 'D'"):
         gains_over_none(result, "D")
+    with pytest.raises(ValueError, match="no set 'textbugger'"):
+        answers(result, "none", "textbugger")
 
 
-def test_a_second_run_takes_up_the_stored_attacks(run):
+def test_a_fair_trial_out_of_a_result(run):
+    _, result, _ = run
+    trial = FairTrial.from_result(result, "a2t")
+    assert set(trial.right) == {
+        "none",
+        "control",
+        *(f"{a} {b}" for a, b in PLACEBOS[:-1]),
+        "negative",
+    }
+    assert trial.has_adaptive and trial.gain("adaptive").n == 4
+    assert trial.accuracy("none", "transfer") == proportions(result)["none"]["a2t"].value
+    assert "attacker who sees it" in str(trial)
+    bare = FairTrial.from_result(result, "a2t", "P 90 %")
+    assert not bare.has_adaptive and bare.kinds == []
+    with pytest.raises(ValueError, match="no control 'P 50 %'"):
+        FairTrial.from_result(result, "a2t", "P 50 %")
+
+
+def test_a_second_run_takes_up_all_that_is_done(run):
     folder, result, _ = run
-    logs = {path.name: path.read_bytes() for path in (folder / "runs").iterdir()}
-    again = run_transfer(TRIAL, folder / "results", folder / "runs", lambda _: None)
+    kept = {p: p.read_bytes() for p in (folder / "runs").rglob("*.json*")}
+    again = run_trial(TRIAL, folder / "results", folder / "runs", lambda _: None)
     assert again["counts"] == result["counts"] and again["examples"] == result["examples"]
-    assert {path.name: path.read_bytes() for path in (folder / "runs").iterdir()} == logs
+    assert {p: p.read_bytes() for p in (folder / "runs").rglob("*.json*")} == kept
+
+
+def test_a_run_killed_at_any_moment_ends_the_same(run, tmp_path):
+    folder, result, _ = run
+    whole = folder / "runs" / "captions-minilm-nli-textfooler.jsonl"
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for number, cut in enumerate((0, 1, 3, len(lines[0]) + 7, len(b"".join(lines[:3])) + 20)):
+        runs = tmp_path / str(number)
+        runs.mkdir()
+        (runs / whole.name).write_bytes(whole.read_bytes()[:cut])
+        running = Running(TRIAL, runs / "results", runs, lambda _: None)
+        running.attack("textfooler")
+        assert read_outcomes(runs / whole.name).outcomes == read_outcomes(whole).outcomes
+
+
+def test_judging_asks_for_whole_attacks(run, tmp_path):
+    folder, _, _ = run
+    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
+    lines = source.read_bytes().splitlines(keepends=True)
+    (tmp_path / "attacks").mkdir()
+    (tmp_path / "attacks" / source.name).write_bytes(b"".join(lines[:3]))
+    with pytest.raises(ValueError, match="holds 2 of 5 outcomes"):
+        Running(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_judged_set_of_another_configuration_is_not_taken(run):
+    folder, result, _ = run
+    place = next((folder / "runs" / "judged").rglob("P-D 99 % clean.json"))
+    kept = place.read_bytes()
+    stored = json.loads(kept)
+    stored["of"]["weights"], stored["right"] = "other", "000000"
+    place.write_text(json.dumps(stored))
+    try:
+        again = Running(TRIAL, folder / "results", folder / "runs", lambda _: None).judge()
+        assert again["examples"] == result["examples"]
+    finally:
+        place.write_bytes(kept)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"n": 0}, "n = 0"),
+        ({"n": 9, "clean": 5}, "clean = 5"),
+        ({"recipes": ("deepfool",)}, f"unknown recipe 'deepfool'.*{RECIPES[0]}"),
+        ({"adaptive": (("PD", 0.5),)}, "not among the controls"),
+    ],
+)
+def test_impossible_trials_are_refused(change, told):
+    with pytest.raises(ValueError, match=told):
+        Trial(**change)
+
+
+def test_the_command_tells_what_was_run():
+    assert Trial(adaptive=(("PD", 0.99),)).command.endswith("--clean 2000 --adaptive 1000")
+    assert Trial(recipes=()).command.endswith("--no-attacks") and Trial(recipes=()).cells == ()
+    assert "adaptive pso" in Trial(adaptive=(("PD", 0.99),)).cells
 
 
 def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     cases = {
-        ("reproduce", "transfer", "--data", "snli-test"): "PIDLIB_DATA_DIR",
+        ("reproduce", "trial", "--data", "snli-test"): "PIDLIB_DATA_DIR",
         ("reproduce", "magic"): "unknown experiment 'magic'",
-        ("reproduce", "transfer", "--n", "0"): "--n",
+        ("reproduce", "trial", "--n", "0"): "--n",
+        ("reproduce", "trial", "--only", "deepfool"): "no attack 'deepfool'",
+        ("train", "--name", "gpt"): "unknown adapter 'gpt'",
     }
     for words, message in cases.items():
         monkeypatch.setattr(sys, "argv", ["pidlib", *words])
@@ -84,4 +195,4 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
             door.main()
         assert stop.value.code == 2
         assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]

@@ -7,8 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from pidlib.freelb import FreeLB, plain_backward
 from pidlib.predictions import predict
-from pidlib.training import Curve, LoraSettings, save_adapter, set_mean, train_lora, with_lora
+from pidlib.training import LoraSettings, save_adapter, set_weights, train_lora, with_lora
 
 SETTINGS = LoraSettings(
     rank=4, alpha=8, epochs=3, batch_size=8, warmup_steps=2, learning_rate=0.02, dropout=0.05
@@ -50,10 +51,11 @@ def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
         tiny, tmp_path / "run", LoraSettings(**(vars(SETTINGS) | {"epochs": 6}))
     )
     assert curve.epochs[-1]["loss"] < curve.epochs[0]["loss"]
-    best = curve.best()
-    assert curve.epochs[best - 1]["validation"]["held"] > 0.8
+    scores = [epoch["validation"]["held"] for epoch in curve.epochs]
+    best = 1 + int(np.argmax(scores))
+    assert max(scores) > 0.8
     model = with_lora(tiny.model("bert"), SETTINGS)
-    set_mean(model, [tmp_path / "run" / f"epoch-{best}.safetensors"])
+    set_weights(model, tmp_path / "run" / f"epoch-{best}.safetensors")
     made = save_adapter(model, tmp_path / "a", "tiny")
     assert made["dtype"] == "float16"
     config = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
@@ -64,7 +66,7 @@ def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
     merged = loaded.merge_and_unload().float().eval()
     held = rows_of(48, seed=1)
     right = np.mean(predict(merged, tokenizer, held) == [row["label"] for row in held])
-    assert right == pytest.approx(curve.epochs[best - 1]["validation"]["held"], abs=0.05)
+    assert right == pytest.approx(max(scores), abs=0.05)
 
 
 def test_a_run_broken_off_ends_with_the_same_weights(tiny, tmp_path):
@@ -109,18 +111,74 @@ def test_only_updates_pooler_and_classifier_are_trained(tiny):
     assert not [n for n in trained if "pooler" in n and "lora_" in n]
 
 
-def test_the_first_of_equal_epochs_is_chosen():
-    scores = [{"validation": {"a": a, "b": b}} for a, b in [(0.5, 0.7), (0.8, 0.6), (0.7, 0.7)]]
-    assert Curve(scores).best() == 2
-
-
-def test_the_mean_of_two_checkpoints(tiny, tmp_path):
+def test_two_trainings_share_a_start_and_differ_after_it(tiny, tmp_path):
     torch.set_num_threads(1)
-    train(tiny, tmp_path)
-    one, two, mean = (with_lora(tiny.model("bert"), SETTINGS) for _ in range(3))
-    files = [tmp_path / "epoch-1.safetensors", tmp_path / "epoch-3.safetensors"]
-    set_mean(one, files[:1])
-    set_mean(two, files[1:])
-    set_mean(mean, files)
-    for a, b, m in zip(one.parameters(), two.parameters(), mean.parameters(), strict=True):
-        assert torch.allclose(m, (a + b) / 2 if m.requires_grad else a, atol=1e-7)
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    held, quiet = {"held": rows_of(24, seed=1)}, lambda _: None
+    begun = tmp_path / "start"
+    curve = train_lora(model, tokenizer, rows_of(48), held, begun, SETTINGS, quiet, stop=1)
+    assert len(curve.epochs) == 1
+    last = LoraSettings(**(vars(SETTINGS) | {"epochs": 1, "warmup_steps": 0}))
+    made = {}
+    for name, method in {"plain": None, "again": None, "freelb": FreeLB()}.items():
+        start = begun / "epoch-1.safetensors"
+        fresh = tiny.model("bert")
+        settings = dict(start=start, method=method)
+        train_lora(fresh, tokenizer, rows_of(48), held, tmp_path / name, last, quiet, **settings)
+        made[name] = load_file(tmp_path / name / "epoch-1.safetensors")
+    keys = [key for key in made["plain"] if key.startswith("weight.")]
+    assert all(torch.equal(made["plain"][key], made["again"][key]) for key in keys)
+    assert any(not torch.equal(made["plain"][key], made["freelb"][key]) for key in keys)
+    steps = [made["plain"][key] for key in made["plain"] if key.startswith("step.")]
+    assert {int(step) for step in steps} == {12}  # six of the start and six more
+    with pytest.raises(ValueError, match="other settings or data"):
+        train_lora(
+            tiny.model("bert"), tokenizer, rows_of(48), held, tmp_path / "freelb", last, quiet
+        )
+
+
+def batch_of(tiny, n=6):
+    rows = rows_of(n)
+    text = [row["premise"] for row in rows], [row["hypothesis"] for row in rows]
+    inputs = dict(tiny.tokenizer()(*text, padding=True, return_tensors="pt"))
+    return inputs, torch.tensor([row["label"] for row in rows])
+
+
+def test_freelb_climbs_the_loss_within_its_radius(tiny, monkeypatch):
+    model = tiny.model("bert").eval()
+    inputs, labels = batch_of(tiny)
+    words = model.get_input_embeddings()(inputs["input_ids"]).detach()
+    seen = []
+    real = model.forward
+    monkeypatch.setattr(
+        model, "forward", lambda **given: seen.append(given["inputs_embeds"]) or real(**given)
+    )
+    method = FreeLB(steps=4, start=0.05, step_size=0.5, radius=0.6)
+    losses = []
+    for steps in (1, 4):
+        seen.clear()
+        one = FreeLB(steps, method.start, method.step_size, method.radius)
+        torch.manual_seed(0)
+        model.zero_grad()
+        losses.append(float(one.backward(model, inputs, labels)))
+    sizes = [(given.detach() - words).norm(dim=(1, 2)) for given in seen]
+    assert all((size <= method.radius + 1e-5).all() for size in sizes)
+    assert (sizes[0] <= method.start + 1e-6).all() and (sizes[-1] > sizes[0]).all()
+    padding = inputs["attention_mask"] == 0
+    assert all(torch.equal(given[padding], words[padding]) for given in seen)
+    assert losses[1] > losses[0]
+
+
+def test_freelb_of_one_tiny_step_is_standard_training(tiny):
+    inputs, labels = batch_of(tiny)
+    found = []
+    for backward in (plain_backward, FreeLB(steps=1, start=1e-9).backward):
+        model = tiny.model("bert").eval()
+        backward(model, inputs, labels)
+        found.append([p.grad for n, p in model.named_parameters() if "encoder" in n])
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b, atol=2e-3)
+    with pytest.raises(ValueError, match="steps is 0"):
+        FreeLB(steps=0)
+    with pytest.raises(ValueError, match="above 0"):
+        FreeLB(radius=0.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pidlib.evaluation import Proportion, compare
-from pidlib.experiments import TransferTrial, control_name, pack, unpack
+from pidlib.experiments import Trial, control_name, pack, unpack
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
@@ -65,8 +65,9 @@ def test_unpack_refuses_another_length():
 
 def test_trial_settings():
     assert control_name("P-D", 0.95) == "P-D 95 %"
-    assert TransferTrial(data="snli-test").name == "transfer-snli-test"
-    assert "--data captions --n 500" in TransferTrial().command
-    assert TransferTrial(seed=3).command.endswith("--seed 3")
-    with pytest.raises(ValueError, match="n = 9 and clean = 3"):
-        TransferTrial(n=9, clean=3)
+    assert Trial(data="snli-test").name == "trial-snli-test-minilm-nli"
+    assert "--data captions --model minilm-nli --n 1000" in Trial().command
+    assert Trial(seed=3).command.endswith("--seed 3")
+    assert Trial(n=7).attacked("pso") == Trial(n=7).attacked("a2t") == 7
+    assert Trial(n=2000).attacked("pso") == 1000 and Trial(n=2000).attacked("a2t") == 2000
+    assert Trial(n=2000, adaptive_n=300).attacked("adaptive a2t") == 300

@@ -1,0 +1,140 @@
+"""Synonyms and more general words from WordNet's files, for attacks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from pidlib.files import sha256
+from pidlib.offline import ASSETS, word_list
+from pidlib.resources import exclusions, inflected_like, lemmas
+
+VARIABLE = "WNSEARCHDIR"  # as WordNet's own programs name it
+FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet")
+PARTS = ("noun", "verb", "adj", "adv")
+
+
+class Synset(NamedTuple):
+    """Words of one meaning, and where the meanings it points at begin in their files."""
+
+    words: tuple[str, ...]
+    wider: tuple[int, ...]
+    similar: tuple[int, ...]
+
+
+def wordnet_folder() -> Path:
+    """Return the folder of WordNet's files.
+
+    Raises
+    ------
+    FileNotFoundError
+        Says how to install WordNet.
+
+    Source: ours.
+    """
+    named = os.environ.get(VARIABLE)
+    for folder in [Path(named)] if named else [Path(place) for place in FOLDERS]:
+        if all(
+            (folder / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS
+        ):
+            return folder
+    raise FileNotFoundError(
+        f"WordNet's files are not in {named or ' or '.join(FOLDERS)}; install Debian's package "
+        f"wordnet-base, or name the folder that holds data.noun in the variable {VARIABLE}"
+    )
+
+
+class WordNetCandidates:
+    """Words that WordNet gives the same, a similar or the next wider meaning.
+
+    A candidate is one word, inflected like the word it replaces, shares no lemma with it,
+    and is not on a line of `incompatible.txt` with it.
+
+    Paper: PSO takes words with the same sememes in HowNet. Here: WordNet, because HowNet
+    cannot be had offline; a wider word ("musician" for "guitarist") stands in for words
+    that share a sememe.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Holds `index.noun`, `data.noun` and so on, of WordNet 3.0 or 3.1.
+    senses : int
+        Meanings of a word that are looked at, the most frequent first.
+
+    Source: Miller 1995; ours.
+    """
+
+    name = "wordnet"
+
+    def __init__(self, folder: str | Path | None = None, senses: int = 2) -> None:
+        self.folder = Path(folder) if folder is not None else wordnet_folder()
+        self.senses = senses
+        self._excluded = exclusions(word_list("incompatible.txt"))
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the files and settings."""
+        files = [self.folder / f"{kind}.{part}" for kind in ("index", "data") for part in PARTS]
+        told = [sha256(path) for path in (*files, ASSETS / "incompatible.txt")]
+        return hashlib.sha256(f"{told} {self.senses}".encode()).hexdigest()
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Words inflected like the given one; the same meaning first, then the alphabet."""
+        if word not in self._found:
+            self._found[word] = self._search(word)
+        return self._found[word]
+
+    def _search(self, word: str) -> tuple[str, ...]:
+        bases = lemmas(word)
+        barred = set().union(*(self._excluded.get(w, set()) for w in {word, *bases}))
+        ranked: dict[str, int] = {}
+        for part in PARTS:
+            for base in sorted(bases):
+                for place in self._index[part].get(base, ())[: self.senses]:
+                    found = self._synset(part, place)
+                    near = [w for p in found.similar for w in self._synset("adj", p).words]
+                    wide = [w for p in found.wider for w in self._synset(part, p).words]
+                    for rank, others in enumerate((found.words, near, wide)):
+                        for other in others:
+                            ranked[other] = min(rank, ranked.get(other, rank))
+        forms: dict[str, int] = {}
+        for other, rank in ranked.items():
+            for form in inflected_like(other, word) if re.fullmatch("[a-z]{3,}", other) else ():
+                if not (bases & lemmas(form) or barred & {form, *lemmas(form)}):
+                    forms[form] = min(rank, forms.get(form, rank))
+        return tuple(sorted(forms, key=lambda form: (forms[form], form)))
+
+    @cached_property
+    def _index(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """Part of speech, then word, to places of its meanings in the data file."""
+        index: dict[str, dict[str, tuple[int, ...]]] = {part: {} for part in PARTS}
+        for part in PARTS:
+            with (self.folder / f"index.{part}").open(encoding="utf-8") as lines:
+                for line in lines:
+                    if line[0] != " ":  # the licence is indented
+                        word, _, count, *rest = line.split()
+                        index[part][word] = tuple(int(place) for place in rest[-int(count) :])
+        return index
+
+    @cached_property
+    def _data(self) -> dict[str, bytes]:
+        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS}
+
+    def _synset(self, part: str, place: int) -> Synset:
+        data = self._data[part]
+        fields = data[place : data.index(b"|", place)].decode().split()
+        count = int(fields[3], 16)
+        words = tuple(re.sub(r"\(\w+\)$", "", w).lower() for w in fields[4 : 4 + 2 * count : 2])
+        links = fields[5 + 2 * count :]
+        wider, similar = [], []
+        for symbol, target, kind in zip(links[::4], links[1::4], links[2::4], strict=False):
+            if symbol == "@" and kind == part[0]:
+                wider.append(int(target))
+            elif symbol == "&":
+                similar.append(int(target))
+        return Synset(words, tuple(wider), tuple(similar))

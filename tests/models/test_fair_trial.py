@@ -1,0 +1,174 @@
+"""Placebos keep the size of the control and lose its direction; the trial counts rightly."""
+
+import numpy as np
+import pytest
+import torch
+
+from pidlib.blocks import find_blocks
+from pidlib.controller import PIDController
+from pidlib.evaluation import bootstrap
+from pidlib.fair_trial import FairTrial, fair_trial
+from pidlib.placebos import KINDS, Placebo
+
+WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny):
+    """Return a tiny BERT, its tokenizer, rows it answers rightly, and a control."""
+    model, tokenizer = tiny.model("bert").eval(), tiny.tokenizer()
+    random = np.random.default_rng(0)
+    rows = [
+        {
+            "premise": " ".join(random.choice(WORDS, 6)),
+            "hypothesis": " ".join(random.choice(WORDS, 4)),
+        }
+        for _ in range(24)
+    ]
+    from pidlib.predictions import predict
+
+    rows = [
+        r | {"label": int(k)} for r, k in zip(rows, predict(model, tokenizer, rows), strict=True)
+    ]
+    return model, tokenizer, rows, PIDController.fit(model, tokenizer, rows, variance=0.8)
+
+
+def batch_of(tokenizer, rows, n=5):
+    text = [r["premise"] for r in rows[:n]], [r["hypothesis"] for r in rows[:n]]
+    return dict(tokenizer(*text, padding=True, return_tensors="pt"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_placebo_has_the_controls_norm_and_another_direction(fitted, kind):
+    model, tokenizer, rows, controller = fitted
+    batch = batch_of(tokenizer, rows)
+    seen = []
+    placebo = Placebo(controller, kind, seed=3)
+    real = placebo._stand_in()
+
+    def watched(t, u, mask):
+        new = real(t, u, mask)
+        seen.append((u.clone(), new.clone()))
+        return new
+
+    with controller.attached(model, instead=watched), torch.no_grad():
+        model(**batch)
+    assert len(seen) == find_blocks(model).depth
+    for u, new in seen:
+        assert torch.allclose(u.norm(dim=-1), new.norm(dim=-1), rtol=1e-4, atol=1e-6)
+        real_tokens = u.norm(dim=-1) > 0
+        agree = torch.cosine_similarity(u, new, dim=-1)[real_tokens].mean()
+        assert agree == pytest.approx(-1.0, abs=1e-5) if kind == "negative" else abs(agree) < 0.5
+
+
+def test_padding_stays_alone_and_the_model_is_left_as_it_was(fitted):
+    model, tokenizer, rows, controller = fitted
+    batch = batch_of(tokenizer, rows)
+    base = model(**batch).logits
+    for kind in KINDS:
+        with Placebo(controller, kind).attached(model):
+            moved = model(**batch).logits
+        assert not torch.allclose(moved, base) and torch.equal(model(**batch).logits, base)
+    with pytest.raises(RuntimeError), Placebo(controller).attached(model):
+        raise RuntimeError("user")
+    assert torch.equal(model(**batch).logits, base)
+
+
+def test_the_same_seed_gives_the_same_answers_and_another_does_not(fitted):
+    model, tokenizer, rows, controller = fitted
+    batch = batch_of(tokenizer, rows)
+    for kind in ("noise", "rotation"):
+        one, again, other = (Placebo(controller, kind, seed) for seed in (1, 1, 2))
+        found = []
+        for placebo in (one, one, again, other):
+            with placebo.attached(model), torch.no_grad():
+                found.append(model(**batch).logits)
+        assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+        assert not torch.allclose(found[0], found[3])
+
+
+def test_instead_of_the_control_the_control_itself_changes_nothing(fitted):
+    model, tokenizer, rows, controller = fitted
+    batch = batch_of(tokenizer, rows)
+    with controller.attached(model), torch.no_grad():
+        one = model(**batch).logits
+    with controller.attached(model, instead=lambda t, u, mask: u), torch.no_grad():
+        assert torch.allclose(model(**batch).logits, one, atol=1e-5)
+    with controller.attached(model, instead=lambda t, u, mask: 0 * u), torch.no_grad():
+        zero = model(**batch).logits
+    with torch.no_grad():
+        assert torch.allclose(zero, model(**batch).logits, atol=1e-6)
+
+
+def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
+    model, tokenizer, rows, controller = fitted
+
+    class Swap:
+        name, sha256 = "swap", "1"
+
+        def synonyms(self, word):
+            return tuple(w for w in WORDS if w != word)[:4]
+
+    settings = dict(recipe="textfooler", resources=Swap(), seeds=(0, 1), folder=tmp_path)
+    other = (fitted[0], tokenizer)
+    trial = fair_trial(model, tokenizer, controller, rows[:8], second=other, **settings)
+    assert trial.accuracy("none", "clean") == 1.0
+    assert set(trial.right) == {
+        "none", "control", "noise 0", "noise 1", "rotation 0", "rotation 1", "negative", "second",
+    }  # fmt: skip
+    assert np.array_equal(trial.right["second"]["transfer"], trial.right["none"]["transfer"])
+    again = fair_trial(model, tokenizer, controller, rows[:8], second=other, **settings)
+    assert str(again) == str(trial)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "textfooler-adaptive.jsonl",
+        "textfooler-transfer.jsonl",
+    ]
+    with pytest.raises(ValueError, match="no seeds"):
+        fair_trial(model, tokenizer, controller, rows[:2], seeds=())
+
+
+def made(n=400, p=(0.2, 0.5, 0.5, 0.2)):
+    random = np.random.default_rng(1)
+    draw = lambda share: random.random(n) < share  # noqa: E731
+    right = {
+        "none": {"clean": draw(0.9), "transfer": draw(p[0])},
+        "control": {"clean": draw(0.9), "transfer": draw(p[1])},
+        "noise 0": {"clean": draw(0.9), "transfer": draw(p[2])},
+        "noise 1": {"clean": draw(0.9), "transfer": draw(p[2])},
+        "negative": {"clean": draw(0.9), "transfer": draw(p[3])},
+    }
+    right["none"]["adaptive"] = right["none"]["transfer"]
+    right["control"]["adaptive"] = draw(p[0])
+    return FairTrial("made", right)
+
+
+def test_the_answers_follow_the_intervals():
+    trial = made()
+    told = {question: answer for question, answer, _ in trial.answers()}
+    assert told["Does it help against transfer?"] == "yes"
+    assert told["More than the placebo noise?"] == "not shown"
+    assert told["More than the placebo negative?"] == "yes"
+    assert told["Does it help against an attacker who sees it?"] == "not shown"
+    worse = made(p=(0.5, 0.2, 0.5, 0.1))
+    told = {question: answer for question, answer, _ in worse.answers()}
+    assert told["Does it help against transfer?"] == "no"
+    assert told["More than the placebo noise?"] == "no"
+    mean, low, high = trial.beyond("noise")
+    by_hand = trial.right["control"]["transfer"] - np.mean(
+        [trial.right[f"noise {k}"]["transfer"] for k in (0, 1)], axis=0
+    )
+    assert mean == pytest.approx(by_hand.mean()) and low < mean < high
+    with pytest.raises(ValueError, match="no condition 'second'"):
+        trial.beyond("second")
+
+
+def test_bootstrap_covers_as_it_says():
+    random = np.random.default_rng(0)
+    inside = 0
+    for _ in range(300):
+        sample = random.choice([1.0, 0.0, -1.0], size=300, p=[0.3, 0.5, 0.2])
+        low, high = bootstrap(sample)
+        inside += low <= 0.1 <= high
+    assert 0.90 <= inside / 300 <= 0.99
+    with pytest.raises(ValueError, match="no differences"):
+        bootstrap(np.array([]))
