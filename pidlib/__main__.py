@@ -56,11 +56,13 @@ def reproduce(
     adaptive: Annotated[
         int, typer.Option(min=0, help="Rows of attacks on the model under P-D control at 99 %.")
     ] = 0,
+    placebos: Annotated[bool, typer.Option(help="Judge placebos of P-D control too.")] = True,
     resources: Annotated[
         str | None, typer.Option(help="lexicon or ppdb; by default what suits the data.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(help="Run one attack, such as a2t or 'adaptive a2t', and stop.")
+        str | None,
+        typer.Option(help="Run one part and stop: an attack, 'adaptive' and an attack, or judge."),
     ] = None,
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
@@ -81,15 +83,18 @@ def reproduce(
         clean=max(n, clean),
         recipes=RECIPES if attacks else (),
         resources=resources or ("lexicon" if data == "captions" else "ppdb"),
+        placebos=(("PD", 0.99), ("PD", 0.95)) if placebos else (),
         adaptive=(("PD", 0.99),) if adaptive else (),
         adaptive_n=adaptive or n,
         second=None if model == "minilm-nli-second" else "minilm-nli-second",
         seed=seed,
     )
     if only is not None:
-        if only not in trial.cells:
-            raise typer.BadParameter(f"no attack {only!r} in this trial; known: {trial.cells}")
-        Running(trial, results, runs, _say).attack(only)
+        parts = (*trial.cells, "judge")
+        if only not in parts:
+            raise typer.BadParameter(f"no part {only!r} in this trial; known: {list(parts)}")
+        running = Running(trial, results, runs, _say)
+        _ = running.judge() if only == "judge" else running.attack(only)
         return
     result = run_trial(trial, results, runs, _say)
     for control, sets in proportions(result).items():

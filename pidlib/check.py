@@ -12,6 +12,7 @@ from pidlib.check_assumptions import (
     room_for_projection,
     tilt_damage,
 )
+from pidlib.check_attacks import attack_rates, tokens_of_word, word_order
 from pidlib.check_dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
 from pidlib.check_errors import best_cost, exit_error, layers_needed, split
 from pidlib.check_gains import (
@@ -40,13 +41,25 @@ from pidlib.check_subspaces import (
     merged_covariance,
     mode_product,
 )
+from pidlib.check_trials import (
+    beyond_placebo,
+    constant_accuracy,
+    pooled_gain,
+    rows_needed,
+    same_size,
+    scheme_control,
+    total_gain,
+)
 
 __all__ = [
+    "attack_rates",
     "augmented_step",
     "basic_sweep",
     "bellman_step",
     "best_cost",
+    "beyond_placebo",
     "clean_bias",
+    "constant_accuracy",
     "converges",
     "cost_for_share",
     "cost_gradient",
@@ -74,13 +87,20 @@ __all__ = [
     "paired_counts",
     "pd_control",
     "pid_controls",
+    "pooled_gain",
     "residual_control",
     "room_for_projection",
+    "rows_needed",
+    "same_size",
+    "scheme_control",
     "share_left",
     "shared_directions",
     "six_layers",
     "smallest_rank",
     "split",
     "tilt_damage",
+    "tokens_of_word",
+    "total_gain",
     "two_projections",
+    "word_order",
 ]

@@ -28,8 +28,7 @@ from pidlib.placebos import Placebo
 from pidlib.results import write_result
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
-PLACEBOS = (("noise", 0), ("noise", 1), ("noise", 2), ("rotation", 0), ("rotation", 1),
-            ("rotation", 2), ("negative", 0))  # fmt: skip
+PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 
 
@@ -109,6 +108,8 @@ class Trial:
             told.append(f"--adaptive {self.adaptive_n}")
         if not self.recipes:
             told.append("--no-attacks")
+        if not self.placebos:
+            told.append("--no-placebos")
         if self.seed:
             told.append(f"--seed {self.seed}")
         return " ".join(["python -m pidlib reproduce trial", *told])
@@ -235,7 +236,9 @@ class Running:
             right[name] = {
                 key: self._judged(name, condition, key, rows, weights) for key, rows in sets.items()
             }
-            self.report(f"{name}: { {key: round(b.mean(), 4) for key, b in right[name].items()} }")
+            self.report(
+                f"{name}: { {key: round(float(b.mean()), 4) for key, b in right[name].items()} }"
+            )
         if trial.second:
             other = load_model(trial.second)
             sha = training_record(trial.second)["adapter"]["sha256"]

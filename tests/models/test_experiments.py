@@ -49,7 +49,7 @@ def run(tmp_path_factory):
 def test_the_result_is_whole_and_counts_agree_with_the_examples(run):
     folder, result, _ = run
     assert read_result(folder / "results" / "trial-captions-minilm-nli.json") == result
-    placebos = [f"P-D 99 %: {k}" for k in ("negative", "noise 0", "rotation 2")]
+    placebos = [f"P-D 99 %: {k}" for k in ("negative", "noise 0", "rotation 1")]
     assert {"none", "P-D 99 %", "P 90 %", *placebos} <= set(result["counts"])
     assert len(result["counts"]) == 3 + len(PLACEBOS)
     for name, sets in result["counts"].items():
@@ -186,7 +186,7 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
         ("reproduce", "trial", "--data", "snli-test"): "PIDLIB_DATA_DIR",
         ("reproduce", "magic"): "unknown experiment 'magic'",
         ("reproduce", "trial", "--n", "0"): "--n",
-        ("reproduce", "trial", "--only", "deepfool"): "no attack 'deepfool'",
+        ("reproduce", "trial", "--only", "deepfool"): "no part 'deepfool'",
         ("train", "--name", "gpt"): "unknown adapter 'gpt'",
     }
     for words, message in cases.items():

@@ -1,0 +1,284 @@
+"""What our recorded trials say of the paper's claims, and the page that sets both side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pidlib.claims import ATTACKS, VERDICTS, claims
+from pidlib.evaluation import bootstrap
+from pidlib.experiments import answers, control_name, gains_over_none, proportions
+from pidlib.fair_trial import FairTrial
+from pidlib.reports import TRAININGS
+from pidlib.results import read_result
+
+PD = control_name("PD", 0.99)
+SETS = tuple(name.lower() for name in ATTACKS)
+ROBUSTNESS = ("Robustness", "../notebooks/10_robustness.ipynb")
+SCHEMES = ("Schemes", "../notebooks/12_schemes.ipynb")
+ANLI = ("ANLI", "../notebooks/11_anli.ipynb")
+TRIAL = ("A fair trial", "../notebooks/17_fair_trial.ipynb")
+STATES = ("States", "../notebooks/08_states.ipynb")
+WORDS = ("Attacks", "../notebooks/09_attacks.ipynb")
+THEOREM = ("The error theorem", "../notebooks/05_error_theorem.ipynb")
+ASSUMPTIONS = ("Assumptions", "../notebooks/06_assumptions.ipynb")
+MSA = ("Pontryagin", "../notebooks/07_pontryagin.ipynb")
+LATER = "Not measured yet: it needs {}."
+
+Results = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+def read_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Recorded trials by data set and training ("standard", "AT", "FreeLB").
+
+    Source: ours.
+    """
+    return {
+        (data, training): read_result(folder / f"trial-{data}-{name}.json")
+        for data in ("snli-test", "mnli-matched", "sick-test")
+        for training, name in TRAININGS.items()
+    }
+
+
+def _gains(results: Results, data: str, training: str, control: str = PD) -> dict[str, float]:
+    """Gain over no control in points, by set."""
+    found = gains_over_none(results[data, training], control)
+    return {key: 100 * pair.gain for key, pair in found.items()}
+
+
+def _mean(results: Results, data: str, training: str, control: str = PD) -> float:
+    found = _gains(results, data, training, control)
+    return float(np.mean([found[key] for key in SETS]))
+
+
+def _line(results: Results, data: str, training: str, control: str = PD) -> str:
+    found = _gains(results, data, training, control)
+    attacked = ", ".join(f"{found[key]:+.1f}" for key in SETS)
+    return f"attacks {attacked}; no attack {found['clean']:+.1f}"
+
+
+def _one(results: Results) -> str:
+    trial = FairTrial.from_result(results["snli-test", "standard"], "textfooler")
+    noise = 100 * trial.beyond("noise")[0]
+    return (
+        f"MiniLM, SNLI, standard: {_line(results, 'snli-test', 'standard')}. Of the gain on "
+        f"TextFooler, {noise:+.1f} is more than noise of the same size gains"
+    )
+
+
+def _mnli(results: Results) -> str:
+    lines = [f"{t}: {_line(results, 'mnli-matched', t)}" for t in TRAININGS]
+    return "MiniLM, MNLI, never trained on. " + "; ".join(lines)
+
+
+def _harder(results: Results) -> str:
+    means = {d: np.mean([_mean(results, d, t) for t in TRAININGS])
+             for d in ("snli-test", "mnli-matched")}  # fmt: skip
+    return "mean attacked gain: SNLI {:+.1f}, MNLI {:+.1f}".format(*means.values())
+
+
+def _cells(results: Results) -> str:
+    rise = clear = total = 0
+    for data in ("snli-test", "mnli-matched"):
+        for training in TRAININGS:
+            found = gains_over_none(results[data, training], PD)
+            for key in SETS:
+                total += 1
+                rise += found[key].gain > 0
+                clear += found[key].gain > 0 and found[key].p < 0.05
+    return f"{rise} of {total} attacked cells rise, {clear} with p < 0.05 (McNemar), in transfer"
+
+
+def _by_training(results: Results) -> str:
+    told = [
+        f"{t} {np.mean([_mean(results, d, t) for d in ('snli-test', 'mnli-matched')]):+.1f}"
+        for t in TRAININGS
+    ]
+    return f"mean attacked gain over SNLI and MNLI: {', '.join(told)}"
+
+
+def _schemes(results: Results) -> str:
+    best, told = Counter(), []
+    for training in TRAININGS:
+        shares = proportions(results["snli-test", training])
+        for key in SETS:
+            values = {s: shares[control_name(s, 0.99)][key].value for s in ("P", "PI", "PD", "PID")}
+            best[max(values, key=values.get)] += 1
+    for scheme in ("PD", "PI", "PID"):
+        gap = [
+            _mean(results, "snli-test", t, control_name(scheme, 0.99))
+            - _mean(results, "snli-test", t, control_name("P", 0.99))
+            for t in TRAININGS
+        ]
+        told.append(f"{'-'.join(scheme)} {np.mean(gap):+.1f}")
+    return (
+        f"at equal total gain, over P, attacked SNLI: {', '.join(told)}; P-D is the highest in "
+        f"{best['PD']} of {sum(best.values())} cells"
+    )
+
+
+def _over_p(results: Results) -> str:
+    steps = []
+    for training in TRAININGS:
+        result = results["snli-test", training]
+        for key in SETS:
+            p, pd = (answers(result, control_name(s, 0.99), key) for s in ("P", "PD"))
+            steps.append(pd.astype(float) - p)
+    rows = np.concatenate(steps)
+    low, high = bootstrap(rows)
+    return (
+        f"P-D over P at equal total gain, 12 cells of SNLI, {len(rows)} answers: "
+        f"{100 * rows.mean():+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
+    )
+
+
+def _against_training(results: Results) -> str:
+    told = []
+    held = proportions(results["snli-test", "standard"])[PD]
+    for other in ("AT", "FreeLB"):
+        base = proportions(results["snli-test", other])["none"]
+        gap = np.mean([100 * (held[k].value - base[k].value) for k in SETS])
+        told.append(f"against {other} {gap:+.1f}")
+    return f"SNLI, standard with P-D in transfer, less the robust base: {', '.join(told)}"
+
+
+def _unforeseen(results: Results) -> str:
+    one, other = (proportions(results["snli-test", t])["none"] for t in ("standard", "AT"))
+    told = ", ".join(f"{k} {100 * (other[k].value - one[k].value):+.1f}" for k in SETS)
+    return f"SNLI, base models, AT less standard: {told}"
+
+
+def _thresholds(results: Results) -> str:
+    told = []
+    for v in (0.99, 0.95):
+        name = control_name("PD", v)
+        shares = proportions(results["snli-test", "standard"])[name]
+        attacked = 100 * np.mean([shares[k].value for k in SETS])
+        told.append(
+            f"{100 * v:g} %: {attacked:.1f} attacked, {100 * shares['clean'].value:.1f} clean"
+        )
+    return f"SNLI, P-D: {'; '.join(told)}"
+
+
+def _anli(folder: Path) -> str:
+    told = []
+    for one in ("r1", "r2", "r3"):
+        pair = gains_over_none(read_result(folder / f"trial-anli-{one}-dev-minilm-nli.json"), PD)
+        told.append(f"{one} {pair['clean']}")
+    return f"MiniLM, below chance on these sets: {'; '.join(told)}"
+
+
+def _cost(folder: Path) -> str:
+    taken = read_result(folder / "bench.json")["counts"]["control"]
+    return (
+        f"MiniLM, P-D: {100 * (taken['ratio'] - 1):.1f} % more time "
+        f"({100 * (taken['low'] - 1):.1f} to {100 * (taken['high'] - 1):.1f})"
+    )
+
+
+def measured(folder: Path) -> dict[int, tuple[str, tuple[str, str] | None]]:
+    """What we measured of each claim, and the page that shows it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the result files of the recorded trials.
+
+    Returns
+    -------
+    dict of int to (text, page)
+        The page is None where nothing was measured.
+
+    Raises
+    ------
+    FileNotFoundError
+        A trial that was not recorded.
+
+    Source: ours.
+    """
+    results = read_trials(folder)
+    opt, pmp = LATER.format("a decoder"), LATER.format("Pontryagin's solution on a transformer")
+    made: dict[int, tuple[str | Callable[[Results], str], tuple[str, str] | None]] = {
+        1: (_one, TRIAL), 2: (_one, ROBUSTNESS), 3: (_mnli, ROBUSTNESS), 4: (_harder, ROBUSTNESS),
+        5: (_cells, ROBUSTNESS), 7: (_by_training, ROBUSTNESS), 8: (_by_training, ROBUSTNESS),
+        6: ("A matter of the paper's print.", None),
+        9: (opt, None), 10: (opt, None), 11: (opt, None), 12: (opt, None),
+        13: (lambda _: _anli(folder), ANLI), 14: (lambda _: _anli(folder), ANLI),
+        15: (lambda _: _anli(folder), ANLI),
+        16: (_schemes, SCHEMES), 17: (_over_p, SCHEMES), 18: (_schemes, SCHEMES),
+        19: (_schemes, SCHEMES),
+        20: ("On captions, part of the step from P to P-D is the larger total gain.", SCHEMES),
+        21: (pmp, MSA), 22: (pmp, MSA), 23: (lambda _: _cost(folder), ROBUSTNESS), 24: (pmp, MSA),
+        25: (LATER.format("models of several depths"), THEOREM),
+        26: ("The ranks of MiniLM at 99 % are most of its 384 directions.", STATES),
+        27: ("The ranks of MiniLM at 99 % are most of its 384 directions, D's the most.", STATES),
+        28: ("A replaced word is far off from the start; the other words follow.", WORDS),
+        29: ("The error stands out more than clean states do; most of it lies inside.", WORDS),
+        30: (_against_training, ROBUSTNESS), 31: (_unforeseen, ROBUSTNESS),
+        32: (_cells, ROBUSTNESS), 33: (_one, ROBUSTNESS),
+        34: (lambda r: f"MiniLM, SNLI, AT: {_line(r, 'snli-test', 'AT')}", ROBUSTNESS),
+        35: (_mnli, ROBUSTNESS), 36: (_mnli, ROBUSTNESS),
+        37: ("With the averaged law every scheme is one matrix a block, so by construction.",
+             SCHEMES),
+        38: (_thresholds, SCHEMES),
+        39: ("Theorem 1 holds to rounding on thousands of synthetic systems.", THEOREM),
+    }  # fmt: skip
+    return {
+        k: (what(results) if callable(what) else what, page)
+        for k, (what, page) in sorted(made.items())
+    }
+
+
+def claims_page(folder: Path) -> str:
+    """Lay out the page of claims in MyST.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the result files.
+
+    Returns
+    -------
+    str
+
+    Source: ours.
+    """
+    found, ours = claims(), measured(folder)
+    count = Counter(claim.verdict for claim in found)
+    lines = [
+        "# Claims",
+        "",
+        f"The paper makes {len(found)} claims with numbers in them. For each, this page gives what "
+        "the paper's own tables say when they are recomputed (`pidlib.claims`, tested), what we "
+        "measured on our model (`pidlib.measured`, from the result files), and where to look. "
+        "The verdict is on the paper's words against the paper's tables. It is not a verdict on "
+        "the method.",
+        "",
+        "Our model is another one (MiniLM, 6 blocks), so our numbers neither confirm nor refute "
+        "the paper's; they say whether the pattern turns up again. Differences are in percentage "
+        "points. *Unpaired noise* takes the two accuracies of a pair as independent, since the "
+        "paper prints no counts.",
+        "",
+        "| verdict | claims |",
+        "|---|---|",
+        *(f"| {verdict} | {count[verdict]} |" for verdict in VERDICTS),
+        "",
+    ]
+    for claim in found:
+        text, page = ours[claim.number]
+        link = f" See [{page[0]}]({page[1]})." if page else ""
+        lines += [
+            f"(claim-{claim.number})=",
+            f"## {claim.number}. {claim.said}",
+            "",
+            f"*{claim.where}.* **Verdict: {claim.verdict}.**",
+            "",
+            f"- The paper's tables: {claim.recomputed}.",
+            f"- Measured here: {text.rstrip('.')}.{link}",
+            "",
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""The paper's tables ship whole, and its claims are recomputed from them."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pidlib.claims import FAILS, HOLDS, MODELS, OPEN, PARTLY, VERDICTS, _gain, _pmp, claims
+from pidlib.results import ASSETS, paper_table
+
+# Counted by hand in the LaTeX source, table by table: numbers and red numbers.
+COUNTED = {
+    "opt": (20, 10),
+    "anli": (12, 4),
+    "ablation": (192, 48),
+    "pmp": (135, 55),
+    "wall_time": (12, 0),
+    "theorem_error": (12, 0),
+    "ranks": (42, 0),
+    "snli": (120, 40),
+    "mnli": (120, 43),
+}
+
+
+def test_every_number_of_the_papers_tables_is_there():
+    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
+    assert [k for k in tables if not k.startswith("_")] == list(COUNTED)
+    for name, (numbers, red) in COUNTED.items():
+        rows = paper_table(name)
+        values = ("accuracy", "seconds", "abs_error", "rank", "full_dim", "embedding_error")
+        assert sum(row.get(key) is not None for row in rows for key in values) == numbers, name
+        assert sum(bool(row.get("highlighted")) for row in rows) == red, name
+    assert sum(n for n, _ in COUNTED.values()) == 665
+
+
+def test_sums_over_the_tables():
+    """Means that a separate count of the LaTeX gives."""
+    assert _gain("snli").mean() == pytest.approx(5.95, abs=0.006)
+    assert _gain("mnli").mean() == pytest.approx(5.02, abs=0.006)
+    assert np.concatenate([_gain("snli"), _gain("mnli")]).mean() == pytest.approx(5.49, abs=0.006)
+    assert _gain("snli", attacks=["None"]).mean() == pytest.approx(-0.54, abs=0.006)
+    for threshold, mean in ((0.99, -1.99), (0.95, -0.58), (0.9, 9.46), (0.85, 15.16)):
+        assert _pmp(threshold).mean() == pytest.approx(mean, abs=0.006)
+
+
+def test_verdicts_are_those_of_an_independent_audit():
+    found = {claim.number: claim for claim in claims()}
+    assert list(found) == list(range(1, 40))
+    assert {claim.verdict for claim in found.values()} == set(VERDICTS)
+    assert {n for n, c in found.items() if c.verdict == FAILS} == {8, 10, 17, 21, 32}
+    assert {n for n, c in found.items() if c.verdict == OPEN} == {20, 29, 37, 39}
+    assert {n for n, c in found.items() if c.verdict == HOLDS} == {
+        2, 4, 7, 9, 13, 14, 15, 19, 22, 23, 24, 31, 34, 36,
+    }  # fmt: skip
+    assert Counter(c.verdict for c in found.values())[PARTLY] == 16
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1, "+8.42, +5.12, +15.53, +17.04; no attack -1.19"),
+        (5, "95 of 96 attacked cells rise, mean +5.49; 72 outside"),
+        (15, "mean 1.0783, Student's t over the six sets [0.0563, 2.1004]"),
+        (16, "highest in 33 of 48 cells, by more than a point in 20, outside unpaired noise in 16"),
+        (17, "1.552 [0.983, 2.121]"),
+        (18, "P-I over P in 5 of 48, -0.81"),
+        (24, "DistilBERT 9.77 times"),
+        (26, "316.7"),
+        (30, "against FreeLB +4.41 (25 of 32 cells)"),
+        (32, "47 of 48 cells rise, 11 of them"),
+    ],
+)
+def test_numbers_that_a_separate_count_gave(number, told):
+    assert told in claims()[number - 1].recomputed
+
+
+def test_models_are_those_of_the_tables():
+    assert set(MODELS) == {row["model"] for row in paper_table("snli")}

@@ -1,0 +1,70 @@
+"""Gain plots, small radar plots, and tables in the paper's layout."""
+
+import numpy as np
+import pytest
+
+from pidlib.experiments import pack
+from pidlib.figures import radar_grid
+from pidlib.gain_plots import gain_plot
+from pidlib.reports import ATTACKS, OURS, robustness_rows, scheme_rows
+
+
+def test_a_gain_plot_shows_every_gain_with_its_interval():
+    groups = {
+        "over none": {"A": (1.0, 0.0, 2.5), "B": (-1.0, -2.0, 0.5)},
+        "over noise": {"A": (0.0, -1.0, 1.0), "B": (0.2, 0.1, 0.3)},
+    }
+    plot = gain_plot(groups, "points").axes[0]
+    assert len(plot.containers) == 2
+    points = plot.containers[0].lines[0].get_xdata()
+    assert list(points) == [1.0, -1.0]
+    bars = plot.containers[0].lines[2][0].get_segments()
+    assert [(round(s[0, 0], 6), round(s[1, 0], 6)) for s in bars] == [(0.0, 2.5), (-2.0, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ({}, "no comparisons"),
+        ({"a": {"A": (0, -1, 1)}, "b": {"B": (0, -1, 1)}}, "'b' has the rows"),
+        ({"a": {"A": (2, -1, 1)}}, "2 is not between -1 and 1"),
+    ],
+)
+def test_gain_plots_refuse_what_does_not_fit(groups, told):
+    with pytest.raises(ValueError, match=told):
+        gain_plot(groups)
+
+
+def test_radar_grids_have_one_plot_a_panel():
+    one = {"base": [80, 60, 10], "P-D": [70, 65, 30]}
+    fig = radar_grid(["clean", "A", "B"], {str(k): one for k in range(4)}, columns=3)
+    assert [plot.get_title() for plot in fig.axes] == ["0", "1", "2", "3"]
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["base", "P-D"]
+    with pytest.raises(ValueError, match="no panels"):
+        radar_grid(["clean", "A", "B"], {})
+    with pytest.raises(ValueError, match="outside 0..100"):
+        radar_grid(["clean", "A", "B"], {"x": {"base": [1, 2, 101]}})
+
+
+def result(shares):
+    """A made result: share of 10 right answers by condition, the same for every set."""
+    bits = {name: np.arange(10) < right for name, right in shares.items()}
+    sets = list(ATTACKS.values())
+    return {
+        "counts": {n: {k: {"right": int(b.sum()), "n": 10} for k in sets} for n, b in bits.items()},
+        "examples": {n: {k: pack(b) for k in sets} for n, b in bits.items()},
+    }
+
+
+def test_our_rows_stand_beneath_the_papers():
+    made = result({"none": 3, "P 99 %": 4, "P-I 99 %": 4, "P-D 99 %": 6, "P-I-D 99 %": 5})
+    rows = robustness_rows("snli", {"standard": made})
+    assert len(rows) == 13 and rows[4] == {
+        "training": "standard", "model": OURS, **dict.fromkeys(ATTACKS, "30.0 / 60.0"),
+    }  # fmt: skip
+    first = rows[0]
+    assert (first["model"], first["None"]) == ("DistilBERT", "87.24 / 86.05")
+    schemes = scheme_rows({"standard": made})
+    assert len(schemes) == 52
+    ours = [row for row in schemes if row["model"] == OURS]
+    assert {row["highest"] for row in ours} == {"P-D"} and ours[0]["P-D"] == 60.0
