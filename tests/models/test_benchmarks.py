@@ -49,15 +49,20 @@ def test_overhead_brackets_its_median_and_leaves_the_model_free(setup):
 def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):
     model, _, _ = setup
     rows, said = tiny.rows(20), []
-    trial = attack_benchmarks.WrapperTrial(3, 40, True, 2.0, 0.1)
+    trial = attack_benchmarks.WrapperTrial(3, 40, True, 2.0, 0.1, 3.0, 0.2)
+    pace = attack_benchmarks.Pace(2.0, 3.0, 40.0, 30.0, 0.8)
     monkeypatch.setattr(benchmarks, "fit_cost", lambda sizes, name: [FitCost(9, 90, 1.0, 500.0)])
     monkeypatch.setattr(benchmarks, "_model", lambda name: (model, tiny.tokenizer()))
     monkeypatch.setattr(benchmarks, "load_nli", lambda *a, **k: rows)
     monkeypatch.setattr(attack_benchmarks, "compare_wrappers", lambda *a: trial)
+    monkeypatch.setattr(attack_benchmarks, "attack_pace", lambda *a: pace)
     run_benchmarks(tmp_path, quick=True, report=said.append, name="minilm")
     result = read_result(tmp_path / "bench.json")
-    assert set(result["counts"]) == {"fits", "controls", "control", "attack"}
+    assert set(result["counts"]) == {"fits", "controls", "control", "attacks"}
     assert set(result["counts"]["controls"]) == set(benchmarks.SETTINGS)
-    assert result["counts"]["attack"]["ratio"] == pytest.approx(20)
+    found = result["counts"]["attacks"]
+    assert found["textfooler"]["ratio"] == pytest.approx(20)
+    assert found["pso"]["throughput"] == pytest.approx(15)
+    assert "ratio" not in found["a2t"] and found["a2t"]["pace"]["networks"] == 0.8
     assert len(said) == 2 + len(benchmarks.SETTINGS)
     assert json.dumps(result)

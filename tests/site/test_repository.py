@@ -66,6 +66,13 @@ def test_picture_of_the_readme_is_the_chapters():
     assert README.read_text() == figure, "run: python tools/quick.py --readme"
 
 
+def test_the_claims_page_is_made_from_the_results():
+    from claims import PAGE, claims_page
+
+    made = claims_page(ROOT / "book" / "results")
+    assert PAGE.read_text(encoding="utf-8") == made, "run: python tools/claims.py"
+
+
 def test_every_skip_has_a_row():
     rows = (ROOT / "tests/QUARANTINES.md").read_text()
     skipping = [
