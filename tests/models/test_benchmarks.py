@@ -64,5 +64,5 @@ def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):
     assert found["textfooler"]["ratio"] == pytest.approx(20)
     assert found["pso"]["throughput"] == pytest.approx(15)
     assert "ratio" not in found["a2t"] and found["a2t"]["pace"]["networks"] == 0.8
-    assert len(said) == 2 + len(benchmarks.SETTINGS)
+    assert len(said) == 8 + len(benchmarks.SETTINGS)
     assert json.dumps(result)
