@@ -83,7 +83,7 @@ def reproduce(
         clean=max(n, clean),
         recipes=RECIPES if attacks else (),
         resources=resources or ("lexicon" if data == "captions" else "ppdb"),
-        placebos=(("PD", 0.99), ("PD", 0.95)) if placebos else (),
+        placebos=(("PD", 0.99), ("PD", 0.95))[: 2 if attacks else 1] if placebos else (),
         adaptive=(("PD", 0.99),) if adaptive else (),
         adaptive_n=adaptive or n,
         second=None if model == "minilm-nli-second" else "minilm-nli-second",

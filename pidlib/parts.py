@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from pidlib.inflections import parts_of_speech
 from pidlib.models import base_folder
 from pidlib.offline import ASSETS, load_textattack
-from pidlib.resources import RESOURCES, Candidates, candidates, parts_of_speech
+from pidlib.resources import RESOURCES, Candidates, candidates
 
 ta = load_textattack()
 _word_swaps = ta.transformations.word_swaps

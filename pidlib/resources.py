@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -13,11 +12,12 @@ import numpy as np
 import torch
 
 from pidlib.files import sha256, write_tensors
+from pidlib.inflections import exclusions, inflected_like, lemmas
 from pidlib.offline import ASSETS, cache_folder, sentence_encoder, word_list
+from pidlib.wordnet import WordNetCandidates
 
 RESOURCES = ("lexicon", "ppdb", "stock")
 PPDB_FILE = "ppdb-synonyms.txt"
-BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
 
 
 class Candidates(Protocol):
@@ -64,7 +64,6 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         return LexiconCandidates()
     if name == "ppdb":
         from pidlib.data import data_folder
-        from pidlib.wordnet import WordNetCandidates
 
         # With PPDB's words PSO finds what greedy search finds, so it gets its own.
         if recipe == "pso":
@@ -188,101 +187,3 @@ def _encode(words: list[str]) -> np.ndarray:
     return sentence_encoder().encode(
         words, batch_size=256, normalize_embeddings=True, show_progress_bar=False
     )
-
-
-def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
-    """Words that no attack may put in each other's place, from lines of such words.
-
-    Examples
-    --------
-    >>> exclusions(["red blue"])["red"]
-    {'blue'}
-
-    Source: ours.
-    """
-    barred: dict[str, set[str]] = {}
-    for line in lines:
-        group = set(line.split())
-        for word in group:
-            barred.setdefault(word, set()).update(group - {word})
-    return barred
-
-
-@cache
-def lemmas(word: str) -> frozenset[str]:
-    """Dictionary forms of a word, of whatever part of speech.
-
-    Examples
-    --------
-    >>> sorted(lemmas("running"))
-    ['run', 'running']
-
-    Source: lemminflect.
-    """
-    return frozenset(w for found in _lemmas(word).values() for w in found) or frozenset({word})
-
-
-def parts_of_speech(word: str) -> frozenset[str]:
-    """Parts of speech that a word can be; empty when it is in no dictionary.
-
-    Examples
-    --------
-    >>> sorted(parts_of_speech("running")), sorted(parts_of_speech("qzxv"))
-    (['NOUN', 'VERB'], [])
-
-    Source: lemminflect.
-    """
-    return frozenset(_lemmas(word.lower()))
-
-
-@cache
-def tags(word: str) -> frozenset[tuple[str, str]]:
-    """Inflections that a word can be, as (part of speech, Penn tag).
-
-    Examples
-    --------
-    >>> sorted(tags("dogs"))
-    [('NOUN', 'NNS'), ('VERB', 'VBZ')]
-
-    Source: lemminflect. A word in no dictionary is taken for a noun.
-    """
-    from lemminflect import getAllInflections
-
-    found = set()
-    for part, bases in _lemmas(word).items():
-        for base in bases:
-            for tag, forms in getAllInflections(base, part).items():
-                if word in forms and (word != base or tag in BASE_TAGS):
-                    found.add((part, tag))
-    return frozenset(found or {("NOUN", "NNS" if word.endswith("s") else "NN")})
-
-
-@cache
-def inflected_like(word: str, model: str) -> tuple[str, ...]:
-    """Forms of a word that have an inflection of the model word.
-
-    Examples
-    --------
-    >>> inflected_like("jump", "running")
-    ('jumping',)
-
-    Source: lemminflect.
-    """
-    from lemminflect import getInflection
-
-    wanted = tags(model)
-    if any(tag == "VBG" for _, tag in wanted):  # in captions, "running" is a verb
-        wanted = {("VERB", "VBG")}
-    forms = set()
-    for part, tag in wanted:
-        for base in _lemmas(word).get(part, ()):
-            found = getInflection(base, tag, inflect_oov=False)
-            forms.update(form for form in found if form != base or tag in BASE_TAGS)
-    return tuple(sorted(form for form in forms if re.fullmatch("[a-z]{2,}", form)))
-
-
-@cache
-def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
-    from lemminflect import getAllLemmas
-
-    return {part: bases for part, bases in getAllLemmas(word).items() if part != "PROPN"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pidlib.files import sha256
+from pidlib.inflections import exclusions, inflected_like, lemmas
 from pidlib.offline import ASSETS, word_list
-from pidlib.resources import exclusions, inflected_like, lemmas
 
 VARIABLE = "WNSEARCHDIR"  # as WordNet's own programs name it
 FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet")

@@ -458,7 +458,8 @@ def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):
 @pytest.mark.data
 @pytest.mark.skipif("PIDLIB_DATA_DIR" not in os.environ, reason="PIDLIB_DATA_DIR is not set")
 def test_ppdb_candidates_are_inflected_and_exclude_opposites():
-    from pidlib.resources import candidates, tags
+    from pidlib.inflections import tags
+    from pidlib.resources import candidates
 
     source = candidates("ppdb")
     assert "automobile" in source.synonyms("car")
