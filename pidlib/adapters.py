@@ -148,7 +148,10 @@ def make_adapter(
     last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
     train, validation = training_data()
     if n is not None:
-        train = {key: rows.select(range(min(n, len(rows)))) for key, rows in train.items()}
+        train, validation = (
+            {key: rows.select(range(min(n, len(rows)))) for key, rows in part.items()}
+            for part in (train, validation)
+        )
     started = time.perf_counter()
     rows = concatenate_datasets(list(train.values()))
     report(f"{len(rows)} training pairs: { {key: len(part) for key, part in train.items()} }")
@@ -193,7 +196,7 @@ def make_adapter(
         kinds = [outcome.status for outcome in attacked]
         record["last"]["a2t"] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
     write_json(folder / "training.json", record)
-    record["measured"] = _measure(folder, validation)
+    record["measured"] = _measure(folder, validation, n)
     write_json(folder / "training.json", record)
     report(f"measured: {record['measured']}; {time.perf_counter() - started:.0f} s in all")
     return record
@@ -246,14 +249,14 @@ def _stage(settings: LoraSettings, curve: Curve, epochs: int) -> dict:
     return {"settings": asdict(settings), "epochs": epochs, "curve": curve.epochs[:epochs]}
 
 
-def _measure(folder: Path, validation: dict[str, Dataset]) -> list[dict]:
+def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> list[dict]:
     """Counts of right answers after the half-precision round trip."""
     loaded = load_adapter(folder)
     tests = {f"{key} (held out)": rows for key, rows in validation.items()}
-    tests["captions test"] = load_nli("captions", split="test")
+    tests["captions test"] = load_nli("captions", split="test", n=n)
     if os.environ.get(VARIABLE):
-        tests["snli-test"] = load_nli("snli-test")
-        tests["sick-test"] = load_nli("sick-test")
+        tests["snli-test"] = load_nli("snli-test", n=n)
+        tests["sick-test"] = load_nli("sick-test", n=n)
     measured = []
     for key, rows in tests.items():
         right = int(np.sum(predict(*loaded, rows) == np.array(rows["label"])))

@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 
-from pidlib.adapters import make_adapter
+from pidlib.adapters import TRAININGS, make_adapter
 from pidlib.evaluation import accuracy
 from pidlib.labels import LABELS
 from pidlib.models import (
@@ -20,6 +20,7 @@ from pidlib.models import (
     training_record,
 )
 from pidlib.predictions import predict
+from pidlib.training import LoraSettings
 
 PAIR = {"premise": "A dog runs in the park.", "hypothesis": "An animal is outdoors.", "label": 0}
 
@@ -55,8 +56,8 @@ def test_the_record_tells_what_it_was_trained_on():
     file = ADAPTERS / "minilm-nli" / "adapter_model.safetensors"
     assert record["adapter"]["bytes"] == file.stat().st_size < 2_000_000
     assert all({"name", "n", "sha256", "licence"} <= set(part) for part in record["data"])
-    scores = {tuple(one["epochs"]): sum(one["validation"].values()) for one in record["tried"]}
-    assert scores[tuple(record["chosen_epochs"])] == max(scores.values())
+    assert record["start"]["epochs"] == 3 and record["last"]["epochs"] == 1
+    assert record["last"]["curve"][0]["validation"]["snli-validation"] > 0.78
     measured = {part["data"]: part["right"] / part["n"] for part in record["measured"]}
     assert measured["captions test"] >= 0.97
     assert measured["snli-test"] >= 0.80
@@ -138,3 +139,37 @@ def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
     with pytest.raises(ValueError, match="n = 5 makes a trial; name its folder"):
         make_adapter("minilm-nli", tmp_path / "run", n=5)
     assert not list(tmp_path.iterdir())
+
+
+def test_trainings_differ_in_their_last_epoch_alone():
+    records = {name: training_record(name) for name in TRAININGS}
+    assert set(records) <= set(adapters())
+    one, a2t, freelb, second = records.values()
+    assert one["start"] == a2t["start"] == freelb["start"] != second["start"]
+    assert [part["n"] for part in one["data"]] == [part["n"] for part in second["data"]]
+    for name, record in records.items():
+        assert record["training"] == {"kind": TRAININGS[name].kind, "seed": TRAININGS[name].seed}
+        last = record["last"]
+        assert last["settings"] == one["last"]["settings"] | {"seed": record["training"]["seed"]}
+        assert (last["pairs"], last["seen_twice"]) == (one["last"]["pairs"], 2000)
+        assert {part["data"] for part in record["measured"]} >= {"snli-test", "captions test"}
+    assert sum(a2t["last"]["a2t"].values()) == 2000 and a2t["last"]["a2t"]["succeeded"] > 500
+    assert freelb["last"]["freelb"]["steps"] == 2
+    assert not ({"a2t", "freelb"} & {*one["last"], *second["last"]})
+
+
+def test_an_unknown_adapter_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="unknown adapter 'gpt'.*minilm-nli-freelb"):
+        make_adapter("gpt", tmp_path)
+
+
+def test_a_trial_of_a_training_runs_and_resumes(tmp_path, monkeypatch):
+    monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
+    name = "minilm-nli-a2t"
+    settings = LoraSettings(rank=2, alpha=4, epochs=2, batch_size=8, warmup_steps=1)
+    settings = dict(settings=settings, n=8, target=tmp_path / "made", report=lambda _: None)
+    record = make_adapter(name, tmp_path / "runs", **settings)
+    assert record["last"]["pairs"] == 2 * 8 * len(record["data"])
+    again = make_adapter(name, tmp_path / "runs", **settings)
+    assert again["adapter"]["sha256"] == record["adapter"]["sha256"]
+    assert predict(*load_adapter(tmp_path / "made"), [PAIR]).shape == (1,)
