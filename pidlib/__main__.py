@@ -52,6 +52,7 @@ def reproduce(
     model: Annotated[str, typer.Option(help="Name of an adapter.")] = "minilm-nli",
     n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
     clean: Annotated[int, typer.Option(min=1, help="Rows judged without attack.")] = 2000,
+    swarm: Annotated[int, typer.Option(min=1, help="Rows attacked by PSO, at most.")] = 1000,
     attacks: Annotated[bool, typer.Option(help="Attack, or only judge the clean rows.")] = True,
     adaptive: Annotated[
         int, typer.Option(min=0, help="Rows of attacks on the model under P-D control at 99 %.")
@@ -80,6 +81,7 @@ def reproduce(
         data,
         model,
         n=n,
+        swarm=swarm,
         clean=max(n, clean),
         recipes=RECIPES if attacks else (),
         resources=resources or ("lexicon" if data == "captions" else "ppdb"),

@@ -104,6 +104,8 @@ class Trial:
     def command(self) -> str:
         """What to type to run it again."""
         told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
+        if self.swarm < self.n:
+            told.append(f"--swarm {self.swarm}")
         if self.adaptive:
             told.append(f"--adaptive {self.adaptive_n}")
         if not self.recipes:
