@@ -13,7 +13,7 @@ from pidlib.claims import ATTACKS, VERDICTS, claims
 from pidlib.evaluation import bootstrap
 from pidlib.experiments import answers, control_name, gains_over_none, proportions
 from pidlib.fair_trial import FairTrial
-from pidlib.reports import TRAININGS
+from pidlib.reports import DATA, TRAININGS, recorded_trials
 from pidlib.results import read_result
 
 PD = control_name("PD", 0.99)
@@ -30,18 +30,6 @@ MSA = ("Pontryagin", "../notebooks/07_pontryagin.ipynb")
 LATER = "Not measured yet: it needs {}."
 
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
-
-
-def read_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Recorded trials by data set and training ("standard", "AT", "FreeLB").
-
-    Source: ours.
-    """
-    return {
-        (data, training): read_result(folder / f"trial-{data}-{name}.json")
-        for data in ("snli-test", "mnli-matched", "sick-test")
-        for training, name in TRAININGS.items()
-    }
 
 
 def _gains(results: Results, data: str, training: str, control: str = PD) -> dict[str, float]:
@@ -200,7 +188,10 @@ def measured(folder: Path) -> dict[int, tuple[str, tuple[str, str] | None]]:
 
     Source: ours.
     """
-    results = read_trials(folder)
+    results = recorded_trials(folder)
+    missing = [(d, t) for d in DATA for t in TRAININGS if (d, t) not in results]
+    if missing:
+        raise FileNotFoundError(f"no trial was recorded for {missing}; see `pidlib reproduce`")
     opt, pmp = LATER.format("a decoder"), LATER.format("Pontryagin's solution on a transformer")
     made: dict[int, tuple[str | Callable[[Results], str], tuple[str, str] | None]] = {
         1: (_one, TRIAL), 2: (_one, ROBUSTNESS), 3: (_mnli, ROBUSTNESS), 4: (_harder, ROBUSTNESS),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pidlib.experiments import proportions
-from pidlib.results import paper_table
+from pidlib.models import training_record
+from pidlib.results import is_stale, paper_table, read_result
 
 ATTACKS = {
     "None": "clean",
@@ -16,7 +18,41 @@ ATTACKS = {
     "TextFooler": "textfooler",
 }
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
+DATA = ("snli-test", "sick-test", "mnli-matched")
 OURS = "MiniLM (ours)"
+
+
+def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Read the trials that were recorded on real data, by data set and training.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds files `trial-DATA-MODEL.json`; those that are missing are left out.
+
+    Returns
+    -------
+    dict of (data, training) to result
+        For example `["snli-test", "AT"]`.
+
+    Raises
+    ------
+    ValueError
+        A result of another adapter than the one that ships: it is stale.
+
+    Source: ours.
+    """
+    found = {}
+    for data in DATA:
+        for training, name in TRAININGS.items():
+            path = Path(folder) / f"trial-{data}-{name}.json"
+            if path.is_file():
+                result = read_result(path)
+                stale = is_stale(result, model_sha256=training_record(name)["adapter"]["sha256"])
+                if stale:
+                    raise ValueError(f"{path.name} is stale: {stale[0]}; record it again")
+                found[data, training] = result
+    return found
 
 
 def robustness_rows(

@@ -1,12 +1,15 @@
 """Gain plots, small radar plots, and tables in the paper's layout."""
 
+import json
+
 import numpy as np
 import pytest
 
+from notebooks import ROOT
 from pidlib.experiments import pack
 from pidlib.figures import radar_grid
 from pidlib.gain_plots import gain_plot
-from pidlib.reports import ATTACKS, OURS, robustness_rows, scheme_rows
+from pidlib.reports import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():
@@ -68,3 +71,19 @@ def test_our_rows_stand_beneath_the_papers():
     assert len(schemes) == 52
     ours = [row for row in schemes if row["model"] == OURS]
     assert {row["highest"] for row in ours} == {"P-D"} and ours[0]["P-D"] == 60.0
+
+
+def test_recorded_trials_are_read_and_stale_ones_refused(tmp_path):
+    found = recorded_trials(ROOT / "book" / "results")
+    assert ("snli-test", "standard") in found
+    for (data, _), made in found.items():
+        assert made["data"]["name"] == data
+        assert {"none", "P 99 %", "P-D 99 %", "P-D 95 %"} <= set(made["counts"])
+        assert set(ATTACKS.values()) <= set(made["counts"]["none"])
+    assert recorded_trials(tmp_path) == {}
+    path = ROOT / "book" / "results" / "trial-snli-test-minilm-nli.json"
+    old = json.loads(path.read_text(encoding="utf-8"))
+    old["model"]["sha256"] = "0" * 64
+    (tmp_path / path.name).write_text(json.dumps(old))
+    with pytest.raises(ValueError, match="is stale: the model changed"):
+        recorded_trials(tmp_path)
