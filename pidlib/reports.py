@@ -85,7 +85,7 @@ def robustness_rows(
     for training in TRAININGS:
         for model in models:
             cells = {
-                attack: f"{value[training, model, attack, 'base']:.2f} / "
+                attack: f"{value[training, model, attack, 'base']:.2f}/"
                 f"{value[training, model, attack, 'controlled']:.2f}"
                 for attack in ATTACKS
             }
@@ -93,7 +93,7 @@ def robustness_rows(
         if training in results:
             shares = proportions(results[training])
             cells = {
-                attack: f"{100 * shares['none'][key].value:.1f} / "
+                attack: f"{100 * shares['none'][key].value:.1f}/"
                 f"{100 * shares[control][key].value:.1f}"
                 for attack, key in ATTACKS.items()
             }
