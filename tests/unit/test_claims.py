@@ -77,3 +77,29 @@ def test_numbers_that_a_separate_count_gave(number, told):
 
 def test_models_are_those_of_the_tables():
     assert set(MODELS) == {row["model"] for row in paper_table("snli")}
+
+
+def test_what_is_not_recorded_is_said_so(tmp_path):
+    from pidlib.measured import claims_page, measured
+
+    told = measured(tmp_path)
+    assert list(told) == list(range(1, 40))
+    text, page = told[1]
+    assert text.startswith("Not measured yet") and page is None
+    assert told[39][1] is not None  # needs no trial
+    page = claims_page(tmp_path)
+    assert page.count("**Verdict: ") == 39 and page.count("| does not hold | 5 |") == 1
+
+
+def test_measured_text_follows_the_recorded_trials():
+    from notebooks import ROOT
+    from pidlib.experiments import gains_over_none
+    from pidlib.measured import measured
+    from pidlib.results import read_result
+
+    folder = ROOT / "book" / "results"
+    result = read_result(folder / "trial-snli-test-minilm-nli.json")
+    gain = gains_over_none(result, "P-D 99 %")
+    told = measured(folder)[1][0]
+    assert f"no attack {100 * gain['clean'].gain:+.1f}" in told
+    assert f"{100 * gain['textfooler'].gain:+.1f};" in told
