@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from pidlib.blocks import read_states
-from pidlib.edits import rebuild, word_spans
+from pidlib.edits import rebuild, row_hash, word_spans
 from pidlib.outcomes import Outcome
 
 
@@ -60,7 +60,7 @@ def word_states(
     Raises
     ------
     ValueError
-        A slow tokenizer, or as many outcomes as there are not rows.
+        A slow tokenizer, outcomes that do not belong to the rows, or a row without words.
 
     Source: Table 7 (embedding errors). Departure: the paper does not say how it compares
     texts of different length; here word by word.
@@ -69,6 +69,9 @@ def word_states(
         raise ValueError(f"{type(tokenizer).__name__} doesn't tell the places of its tokens")
     if len(rows) != len(outcomes):
         raise ValueError(f"{len(outcomes)} outcomes for {len(rows)} rows")
+    for k, outcome in enumerate(outcomes):
+        if outcome.row and outcome.row != row_hash(rows[k]):
+            raise ValueError(f"outcome {k} (id {outcome.id}) is not of row {k}; align the two")
     found = []
     for start in range(0, len(rows), batch_size):
         part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
@@ -80,6 +83,8 @@ def word_states(
         after = _read(model, tokenizer, moved, columns, [p.attacked for p in places])
         for place, x, z in zip(places, before, after, strict=True):
             keep = [k for k in range(len(x)) if x[k] is not None and z[k] is not None]
+            if not keep:
+                raise ValueError(f"row {len(found)} has no word that the tokenizer keeps whole")
             found.append(
                 WordStates(
                     np.stack([x[k] for k in keep]),
@@ -113,7 +118,7 @@ def _places(row: Mapping[str, Any], outcome: Outcome, columns: Sequence[str]) ->
             edited.append((column, k) in new)
             words.append(word)
             shift += len(now) - len(word)
-    return _Places(clean, attacked, np.array(edited), words)
+    return _Places(clean, attacked, np.array(edited, dtype=bool), words)
 
 
 def _read(
@@ -138,8 +143,10 @@ def _read(
         starts, ends = offsets[b, :, 0], offsets[b, :, 1]
         means: list[np.ndarray | None] = []
         for number, start, end in spans:
-            inside = (owner == number) & (starts >= start) & (ends <= end) & (ends > starts)
-            means.append(stack[b, inside].mean(0) if inside.any() else None)
+            # some tokenizers count the space before a word to its first token
+            inside = (owner == number) & (starts < end) & (ends > start) & (ends > starts)
+            whole = inside.any() and ends[inside].max() >= end
+            means.append(stack[b, inside].mean(0) if whole else None)
         found.append(means)
     return found
 

@@ -20,6 +20,7 @@ from pidlib.adapters import HELD_OUT
 from pidlib.attacks import RECIPES, attack
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, hold_out, load_nli
+from pidlib.engine import weights_sha256
 from pidlib.evaluation import Paired, Proportion, compare, right_answers
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
@@ -176,6 +177,7 @@ class Running:
     ) -> None:
         self.trial, self.results, self.runs, self.report = trial, results, runs, report
         self.model, self.tokenizer = load_model(trial.model)
+        self._spent: dict[tuple[str, str], float] = {}
 
     @cached_property
     def rows(self) -> Dataset:
@@ -268,7 +270,9 @@ class Running:
     def _attacked_rows(self, cell: str, n: int, control: str = "") -> tuple[list[dict], dict]:
         """Attacked rows of a whole attack, and what it did."""
         path = self.results / "attacks" / self.log(cell, control)
-        outcomes = {o.id: o for o in read_outcomes(path).outcomes}
+        file = read_outcomes(path)
+        outcomes = {o.id: o for o in file.outcomes}
+        _refuse_foreign(path, file.header["configuration"], self._expected(cell, control))
         missing = [k for k in range(n) if k not in outcomes]
         if missing:
             raise ValueError(f"{path.name} holds {len(outcomes)} of {n} outcomes; attack first")
@@ -278,6 +282,21 @@ class Running:
         return transfer_rows(self.rows, chosen), attack_table(chosen)._asdict() | {
             "seconds": seconds
         }
+
+    def _expected(self, cell: str, control: str) -> dict[str, Any]:
+        """What the header of an attack's log has to say."""
+        about = {"control": self.controls[control].summary()} if control else {}
+        return {
+            "weights_sha256": self._weights,
+            "recipe": cell.split()[-1],
+            "seed": self.trial.seed,
+            "data": self.trial.data,
+            "about": about,
+        }
+
+    @cached_property
+    def _weights(self) -> str:
+        return weights_sha256(self.model)
 
     def _judged(
         self,
@@ -299,6 +318,7 @@ class Running:
         if place.is_file():
             seen = json.loads(place.read_text(encoding="utf-8"))
             if seen["of"] == want:
+                self._spent[name, key] = seen["seconds"]
                 return unpack(seen["right"], len(rows))
         started = time.perf_counter()
         model, tokenizer = model or (self.model, self.tokenizer)
@@ -306,12 +326,13 @@ class Running:
             bits = right_answers(model, tokenizer, rows)
         seconds = round(time.perf_counter() - started, 2)
         write_json(place, {"of": want, "right": pack(bits), "seconds": seconds})
+        self._spent[name, key] = seconds
         return bits
 
     def _write(self, right: dict, told: dict, weights: str) -> dict[str, Any]:
         trial = self.trial
-        cells = self.runs / "judged" / trial.name
-        seconds = [json.loads(p.read_text())["seconds"] for p in sorted(cells.glob("*.json"))]
+        judging = sum(self._spent.values())
+        attacking = [part["seconds"] for part in told.values()]
         return write_result(
             self.results / f"{trial.name}.json",
             command=trial.command,
@@ -336,8 +357,9 @@ class Running:
             examples={
                 name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
             },
-            judging_seconds=round(sum(seconds), 1),
-            seconds=sum(seconds) + sum(t["seconds"] or 0 for t in told.values()),
+            judging_seconds=round(judging, 1),
+            seconds_complete=None not in attacking,  # False: an attack was timed elsewhere
+            seconds=judging + sum(part or 0 for part in attacking),
         )
 
 
@@ -364,11 +386,19 @@ def run_trial(
     return running.judge()
 
 
+def _refuse_foreign(path: Path, seen: Mapping[str, Any], want: Mapping[str, Any]) -> None:
+    """Refuse outcomes of another model, control, recipe, seed or data."""
+    changed = [key for key in want if seen.get(key) != want[key]]
+    if changed:
+        told = "; ".join(f"{k}: {seen.get(k)!r} there, {want[k]!r} here" for k in changed)
+        raise ValueError(f"{path.name} holds another attack ({told}); attack again")
+
+
 @contextmanager
 def _timed(log: Path) -> Iterator[None]:
     """Add the seconds spent on a log to those in the file beside it."""
     path = log.with_suffix(".seconds")
-    before = json.loads(path.read_text()) if path.is_file() else 0.0
+    before = json.loads(path.read_text()) if path.is_file() and log.is_file() else 0.0
     started = time.perf_counter()
     try:
         yield
@@ -380,17 +410,25 @@ def _timed(log: Path) -> Iterator[None]:
 def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
     """Attacked rows rebuilt from the outcomes that a trial stored.
 
+    Returns
+    -------
+    list of dict
+        In the order of their ids, which are 0, 1, ...
+
     Raises
     ------
     FileNotFoundError
         No such outcomes.
     ValueError
-        The rows are not those that were attacked.
+        The rows are not those that were attacked, or some outcome is missing.
 
     Source: ours.
     """
-    file = read_outcomes(results / "attacks" / f"{data}-{model}-{recipe}.jsonl")
-    return transfer_rows(rows, file.outcomes)
+    path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
+    outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
+    if [o.id for o in outcomes] != list(range(len(outcomes))):
+        raise ValueError(f"{path.name} is not whole; finish the attack first")
+    return transfer_rows(rows, outcomes)
 
 
 def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:

@@ -112,7 +112,8 @@ class FairTrial:
         Returns
         -------
         (gain, low, high) : tuple of float
-            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds.
+            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds. It
+        holds for these seeds: they are not resampled.
 
         Raises
         ------
@@ -234,6 +235,12 @@ def fair_trial(
         for k in seeds if kind != "negative" else [0]:
             placebo = Placebo(controller, kind, k)
             conditions[placebo.name] = placebo
+    if second is not None:
+        model_two, tokenizer_two = second  # fails here, not after hours
+        right_answers(model_two, tokenizer_two, rows[:1])
+    for condition in conditions.values():
+        with condition.attached(model) if condition is not None else nullcontext():
+            right_answers(model, tokenizer, rows[:1])
     settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
     logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in SETS}
     found = attack(model, tokenizer, rows, log=logs["transfer"], **settings)

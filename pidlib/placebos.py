@@ -32,7 +32,8 @@ class Placebo:
         Random directions, new for each token; u_t turned by one random orthogonal matrix
         for each t; -u_t, which pushes away from the subspace.
     seed : int
-        Of the directions. They start anew whenever the placebo is attached.
+        Of the directions. They start anew whenever the placebo is attached; those of the
+        noise depend on the order of the rows and on the batches.
 
     Raises
     ------
@@ -72,10 +73,17 @@ class Placebo:
         ValueError, RuntimeError
             As `PIDController.attached`.
         """
-        with self.controller.attached(model, instead=self._stand_in()):
+        with self.controller.attached(model, instead=self.stand_in()):
             yield model
 
-    def _stand_in(self) -> Callable[[int, Tensor, Tensor | None], Tensor]:
+    def stand_in(self) -> Callable[[int, Tensor, Tensor | None], Tensor]:
+        """Return what is added in place of the control, for `controller.attached(instead=)`.
+
+        Returns
+        -------
+        callable (t, u, mask) -> tensor
+            Of the norm of `u` at every token.
+        """
         if self.kind == "negative":
             return lambda t, u, mask: -u
         if self.kind == "rotation":

@@ -178,7 +178,8 @@ def radar_grid(
         raise ValueError("there are no panels to draw: give at least one")
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
-    fig = Figure(figsize=(2.7 * columns, 2.75 * lines + 0.4), layout="constrained")
+    fig = Figure(figsize=(2.7 * columns, 2.75 * lines + 0.5), layout="constrained")
+    fig.get_layout_engine().set(h_pad=0.1)  # room for titles
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
         _draw(plot, axes, _checked(axes, series, top), None, top, small=True)

@@ -67,6 +67,10 @@ def test_bad_input(model):
     with pytest.raises(ValueError, match="0 outcomes for 1 rows"):
         word_states(*model, [ROW], [])
 
+    other = outcome()
+    with pytest.raises(ValueError, match="outcome 0 .* is not of row 0"):
+        word_states(*model, [ROW | {"premise": "the cat sits"}], [other])
+
     class Slow:
         is_fast = False
 

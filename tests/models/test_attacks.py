@@ -471,6 +471,11 @@ def test_ppdb_candidates_are_inflected_and_exclude_opposites():
     assert not {"outside", "outdoors"} & set(source.synonyms("inside"))
     assert not {"one", "three", "four"} & set(source.synonyms("two"))
     assert source.synonyms("dogs") == candidates("ppdb").synonyms("dogs")
+    near = candidates("ppdb", "a2t")
+    assert near.sha256 != source.sha256
+    for word in ("street", "happy", "running", "large"):
+        assert set(near.synonyms(word)) <= set(source.synonyms(word))
+    assert sum(len(near.synonyms(word)) for word in ("street", "happy", "large")) > 0
 
 
 def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):

@@ -134,6 +134,33 @@ def test_a_run_killed_at_any_moment_ends_the_same(run, tmp_path):
         assert read_outcomes(runs / whole.name).outcomes == read_outcomes(whole).outcomes
 
 
+def test_judging_refuses_attacks_of_another_model(run, tmp_path):
+    folder, _, _ = run
+    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header["configuration"]["weights_sha256"] = "0" * 64
+    (tmp_path / "attacks").mkdir()
+    (tmp_path / "attacks" / source.name).write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
+    with pytest.raises(ValueError, match="holds another attack.*weights_sha256"):
+        Running(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+
+
+def test_stored_rows_want_a_whole_log(run, tmp_path):
+    folder, _, _ = run
+    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
+    lines = source.read_bytes().splitlines(keepends=True)
+    rows = load_nli("captions", split="test", n=TRIAL.clean)
+    (tmp_path / "attacks").mkdir()
+    log = tmp_path / "attacks" / source.name
+    log.write_bytes(lines[0] + b"".join(reversed(lines[1:])))
+    found = stored_rows(rows, "captions", "a2t", tmp_path, TRIAL.model)
+    assert [row["id"] for row in found] == list(range(TRIAL.n))
+    log.write_bytes(b"".join(lines[:2] + lines[3:]))
+    with pytest.raises(ValueError, match="is not whole"):
+        stored_rows(rows, "captions", "a2t", tmp_path, TRIAL.model)
+
+
 def test_judging_asks_for_whole_attacks(run, tmp_path):
     folder, _, _ = run
     source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"

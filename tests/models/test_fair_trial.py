@@ -44,7 +44,7 @@ def test_a_placebo_has_the_controls_norm_and_another_direction(fitted, kind):
     batch = batch_of(tokenizer, rows)
     seen = []
     placebo = Placebo(controller, kind, seed=3)
-    real = placebo._stand_in()
+    real = placebo.stand_in()
 
     def watched(t, u, mask):
         new = real(t, u, mask)

@@ -8,7 +8,7 @@ from pidlib.files import check_sha256, sha256, write_json
 from pidlib.results import is_stale, paper_table, provenance, read_result, write_result
 
 PARTS = dict(
-    command="python -m pidlib reproduce transfer",
+    command="python -m pidlib reproduce trial",
     configuration={"c": 1e-3, "scheme": "PD"},
     data={"name": "captions", "n": 5, "sha256": "a" * 64},
     model={"name": "minilm-nli", "sha256": "b" * 64},
