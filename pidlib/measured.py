@@ -157,7 +157,7 @@ def _anli(folder: Path) -> str:
     for one in ("r1", "r2", "r3"):
         pair = gains_over_none(read_result(folder / f"trial-anli-{one}-dev-minilm-nli.json"), PD)
         told.append(f"{one} {pair['clean']}")
-    return f"MiniLM, below chance on these sets: {'; '.join(told)}"
+    return f"MiniLM, at chance on these sets: {'; '.join(told)}"
 
 
 def _cost(folder: Path) -> str:
