@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,8 +24,10 @@ class ChainSweep(NamedTuple):
         p_0 to p_{T-1}: minus the derivative of all running losses in x_t, through every
         path, later losses that look back included.
     gradients : list of T tensors
-        Derivative of the whole cost in each control.
-    cost : float
+        Derivative of the whole cost in each control (or in what else `Path` holds free).
+    costs : tensor
+        Sum of the running losses, of their shape: () or, for B examples that do not touch
+        each other, (B,).
 
     Source: section 2.1; equations pontryagin-backward, pontryagin-gradient.
     """
@@ -32,7 +35,12 @@ class ChainSweep(NamedTuple):
     states: list[torch.Tensor]
     costates: list[torch.Tensor]
     gradients: list[torch.Tensor]
-    cost: float
+    costs: torch.Tensor
+
+    @property
+    def cost(self) -> float:
+        """Sum over all examples."""
+        return float(self.costs.sum())
 
 
 @dataclass(frozen=True)
@@ -113,8 +121,11 @@ def chain_sweep(
     Raises
     ------
     ValueError
-        A wrong number of controls, a control of another shape, or a loss that is no
-        scalar.
+        A wrong number of controls, a control of another shape or on another device, a loss
+        that is neither a scalar nor of one entry an example, a block that stops gradients
+        or changes its input in place.
+    FloatingPointError
+        A cost or a costate that is not finite.
 
     Examples
     --------
@@ -133,23 +144,95 @@ def chain_sweep(
         raise ValueError(f"controls have the shapes {shapes}; x0 has {tuple(x0.shape)}")
     with torch.enable_grad():
         u = [part.detach().clone().requires_grad_() for part in controls]
-        states = [x0.detach().clone().requires_grad_()]
-        total = x0.new_zeros(())
+        path = Path()
+        x = x0.detach().clone().requires_grad_()
         for t, block in enumerate(blocks):
-            part = loss(t, states, u[t])
-            if part.ndim:
-                raise ValueError(f"the running loss has shape {tuple(part.shape)}; give a scalar")
-            total = total + part
-            states.append(block(states[t] + u[t]))
-        slopes = torch.autograd.grad(total, [*states[:-1], *u], allow_unused=True)
-    slopes = [torch.zeros_like(x0) if s is None else s for s in slopes]
-    T = len(blocks)
-    return ChainSweep(
-        [x.detach() for x in states],
-        [-slope for slope in slopes[:T]],
-        list(slopes[T:]),
-        float(total.detach()),
-    )
+            x = block(path.step(t, x, u[t], loss))
+        path.states.append(x)
+        return path.back()
+
+
+class Path:
+    """A way through a chain under controls, as long as its graph is kept.
+
+    The cost is derived in what is free: the controls, or the controlled states v_t, of
+    which u_t = v_t - F_{t-1}(v_{t-1}) is a function.
+
+    Source: section 2.1; equation pontryagin-forward. The second choice is ours.
+    """
+
+    def __init__(self) -> None:
+        self.states: list[torch.Tensor] = []
+        self.controls: list[torch.Tensor] = []
+        self.free: list[torch.Tensor] = []
+        self.arrived: list[tuple[torch.Tensor, int]] = []  # controlled states, their versions
+        self.total: torch.Tensor | None = None
+
+    def step(self, t: int, x: torch.Tensor, u: torch.Tensor, loss: RunningLoss) -> torch.Tensor:
+        """Note x_t and u_t, add their running loss and return x_t + u_t; u_t is free."""
+        if u.device != x.device:
+            raise ValueError(f"control {t} is on {u.device}, its state on {x.device}; move it")
+        self.free.append(u)
+        return self._count(t, x, u, x + u, loss)
+
+    def place(
+        self, t: int, x: torch.Tensor, v: torch.Tensor, real: torch.Tensor, loss: RunningLoss
+    ) -> torch.Tensor:
+        """Put v in the place of x_t where `real` says so; v is free and u_t follows."""
+        self.free.append(v)
+        new = torch.where(real, v, x)
+        return self._count(t, x, new - x, new, loss)
+
+    def _count(
+        self, t: int, x: torch.Tensor, u: torch.Tensor, v: torch.Tensor, loss: RunningLoss
+    ) -> torch.Tensor:
+        self.states.append(x)
+        self.controls.append(u)
+        part = loss(t, self.states, u)
+        each = x.shape[:1] if x.ndim > 1 else ()
+        if part.shape not in ((), each):
+            raise ValueError(
+                f"the running loss has shape {tuple(part.shape)}; give a scalar or, for "
+                f"examples that do not touch each other, one entry each, {tuple(each)}"
+            )
+        self.total = part if self.total is None else self.total + part.to(self.total.device)
+        self.arrived.append((v, v._version))
+        return v
+
+    def back(self) -> ChainSweep:
+        """Run the costates back; the last state has been added by hand."""
+        for t, (v, version) in enumerate(self.arrived):
+            if v._version != version:
+                raise ValueError(f"block {t} changes its input in place; make it return a new one")
+            if not self.states[t + 1].requires_grad:
+                raise ValueError(
+                    f"the output of block {t} has no gradient; PMP needs differentiable blocks, "
+                    "without no_grad or detach inside"
+                )
+        if not bool(torch.isfinite(self.total).all()):
+            raise FloatingPointError(
+                f"the cost is {float(self.total.detach().sum())}: the states overflow under these controls"
+            )
+        states, T = self.states[:-1], len(self.free)
+        tracked = [x for x in states if x.requires_grad]
+        slopes = torch.autograd.grad(self.total.sum(), [*tracked, *self.free], allow_unused=True)
+        rest = iter(slopes[: len(tracked)])
+        costates = [next(rest) if x.requires_grad else None for x in states]
+        costates = [_or_zero(p, x) for p, x in zip(costates, states, strict=True)]
+        gradients = [_or_zero(g, u) for g, u in zip(slopes[len(tracked) :], self.free, strict=True)]
+        for t in range(T - 1, -1, -1):
+            if not math.isfinite(float(gradients[t].sum())):
+                raise FloatingPointError(f"the costate of block {t} overflows; scale the loss down")
+        return ChainSweep(
+            [x.detach() for x in self.states],
+            [-p for p in costates],
+            gradients,
+            self.total.detach(),
+        )
+
+
+def _or_zero(slope: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(like) if slope is None else slope
 
 
 def chain_msa(

@@ -309,6 +309,32 @@ class PIDController:
 
         Source: paper Eq. (1).
         """
+        with self.claimed(model) as found:
+            if not self.feedback:
+                yield model
+                return
+            for t, kinds in self.feedback.items():
+                for weight in list(found.modules[t].parameters())[:1]:
+                    for gain in kinds.values():
+                        gain.factors(weight.dtype, weight.device)
+            begin = self.begin if instead is None else _replacing(self.begin, instead)
+            with found.control(begin=begin, layers=self.hooked):
+                yield model
+
+    @contextmanager
+    def claimed(self, model: nn.Module) -> Iterator[Blocks]:
+        """Keep every other controller off a model for as long as the context lasts.
+
+        Yields
+        ------
+        Blocks
+            The model's blocks.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As `attached`.
+        """
         found = self._recognise(model)
         first = found.modules[0]
         if first in _ATTACHED:
@@ -317,16 +343,7 @@ class PIDController:
             )
         _ATTACHED[first] = self
         try:
-            if not self.feedback:
-                yield model
-                return
-            for t, kinds in self.feedback.items():
-                for weight in list(found.modules[t].parameters())[:1]:
-                    for gain in kinds.values():
-                        gain.factors(weight.dtype, weight.device)
-            begin = self._begin() if instead is None else _replacing(self._begin(), instead)
-            with found.control(begin=begin, layers=self._hooked()):
-                yield model
+            yield found
         finally:
             _ATTACHED.pop(first, None)
 
@@ -347,18 +364,28 @@ class PIDController:
             )
         return found
 
-    def _hooked(self) -> list[int]:
+    @property
+    def hooked(self) -> list[int]:
         """Blocks to hook: those with a gain, and for a law with memory all before them."""
+        if not self.feedback:
+            return []
         if self.law == "residual":
             return list(range(max(self.feedback) + 1))
         return list(self.feedback)
 
-    def _begin(self) -> Callable[[], Control]:
+    def begin(self) -> Control:
+        """Make the law anew, for one forward call of the model.
+
+        Returns
+        -------
+        callable (t, x, mask) -> tensor or None
+            See `pidlib.blocks.Blocks.control`; for the controlled states, and for the
+            residual law all before them.
+        """
         if self.law == "residual":
             terms = {i for kinds in self.feedback.values() for i in kinds}
-            return lambda: Residual(self.feedback, sorted(terms))
-        gains = {t: next(iter(kinds.values())) for t, kinds in self.feedback.items()}
-        return lambda: Static(gains)
+            return Residual(self.feedback, sorted(terms))
+        return Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Diagnosis:
         """Look into the controller, state by state, from what the fit learnt.

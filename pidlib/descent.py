@@ -1,0 +1,229 @@
+"""Monotone descent in the controls: step sizes found by themselves, one for each example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pidlib.chains import ChainSweep
+
+Evaluate = Callable[[list[Tensor]], ChainSweep]
+Precondition = Callable[[int, Tensor], Tensor]
+SUFFICIENT = 1e-4  # share of the promised decrease that a step has to keep (Armijo)
+SHORTEST = 1e-9  # shorter steps change nothing but the last digits
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What the descent did; B examples, or none of that axis when the cost is a scalar.
+
+    Attributes
+    ----------
+    controls : list of T tensors
+    costs : (sweeps + 1, B) tensor
+        Cost of the controls kept, before the first sweep and after each; it never rises.
+    steps : (sweeps, B) tensor
+        Step sizes tried.
+    rejected : (B,) int tensor
+        Steps that were too large: they were taken back, and shorter ones tried.
+    left : (B,) tensor
+        Decrease that a full step still promises, as a share of the cost.
+    converged : (B,) bool tensor
+        Whether `left` came down to the tolerance.
+
+    Source: section 2.1, "gradient ascent" on the Hamiltonian.
+    """
+
+    controls: list[Tensor]
+    costs: Tensor
+    steps: Tensor
+    rejected: Tensor
+    left: Tensor
+    converged: Tensor
+
+    @property
+    def sweeps(self) -> int:
+        """Passes forward and back after the first."""
+        return len(self.steps)
+
+
+def descend(
+    evaluate: Evaluate,
+    start: Sequence[Tensor],
+    precondition: Precondition | None = None,
+    step: float = 1.0,
+    memory: int = 8,
+    sweeps: int = 50,
+    tolerance: float = 1e-4,
+    first: ChainSweep | None = None,
+) -> Descent:
+    """Improve controls until a further step promises next to nothing.
+
+    Each sweep tries u - step * d with d = H g, g the gradient of the cost and H an estimate
+    of the inverse Hessian: the preconditioner, corrected by what the last sweeps showed
+    (L-BFGS). Examples whose cost falls keep the new controls; the others keep the old ones
+    and try a shorter step.
+
+    Parameters
+    ----------
+    evaluate : callable (controls) -> ChainSweep
+        One pass forward and back; its costs have the shape () or (B,).
+    start : sequence of T tensors
+        First controls.
+    precondition : callable (t, g) -> tensor, optional
+        Linear, symmetric, positive; the identity when left out. (Q_t + c I)^-1 makes a step
+        of length 1 the basic method of successive approximation.
+    step : float
+        First step, above 0; later ones start at 1.
+    memory : int
+        Sweeps that the estimate of the Hessian looks back at; 0 for the preconditioned
+        gradient alone.
+    sweeps : int
+        At most so many, at least 0.
+    tolerance : float
+        Stop at g^T H g / 2 <= tolerance * cost, not negative.
+    first : ChainSweep, optional
+        The pass under `start`, if it has been made already.
+
+    Returns
+    -------
+    Descent
+
+    Raises
+    ------
+    ValueError
+        A step, number of sweeps or tolerance out of range.
+    FloatingPointError
+        The first cost or gradient is not finite.
+
+    Examples
+    --------
+    >>> from pidlib.chains import chain_sweep, quadratic_loss
+    >>> loss, x0 = quadratic_loss(torch.ones(1, 1, 1), c=1.0), torch.tensor([[1.0], [2.0]])
+    >>> found = descend(lambda u: chain_sweep([torch.tanh], loss, x0, u), [torch.zeros(2, 1)])
+    >>> found.controls[0].ravel().tolist()          # u = -x / 2
+    [-0.5, -1.0]
+
+    Source: section 2.1, equation pontryagin-msa. Departure: the step is found, for the paper
+    gives none; the cost never rises.
+    """
+    if not step > 0 or sweeps < 0 or memory < 0 or not tolerance >= 0:
+        raise ValueError(
+            f"step {step}, sweeps {sweeps}, memory {memory}, tolerance {tolerance}: the step "
+            "must be positive, the others not negative"
+        )
+    u = [part.detach() for part in start]
+    now = evaluate(u) if first is None else first
+    cost, g = now.costs, now.gradients
+    inverse = _Inverse(precondition or (lambda t, g: g), memory)
+    d = inverse.times(g, cost)
+    slope = _inner(g, d, cost)
+    length = torch.full_like(cost, step)
+    costs, lengths, rejected = [cost], [], torch.zeros_like(cost, dtype=torch.int64)
+    for _ in range(sweeps):
+        active = (slope > 2 * tolerance * cost) & (length > SHORTEST)
+        if not bool(active.any()):
+            break
+        used = torch.where(active, length, torch.zeros_like(length))
+        trial = [a - _spread(used, a) * b for a, b in zip(u, d, strict=True)]
+        seen = _try(evaluate, trial)
+        better = torch.zeros_like(active)
+        if seen is not None:
+            better = active & (seen.costs <= cost - SUFFICIENT * used * slope)
+            inverse.learn(u, trial, g, seen.gradients, better, cost)
+            u, g = _pick(better, trial, u), _pick(better, seen.gradients, g)
+            cost = torch.where(better, seen.costs, cost)
+            d = inverse.times(g, cost)
+            slope = _inner(g, d, cost)
+        length = torch.where(better, torch.ones_like(length), length / 4)
+        rejected += active & ~better
+        costs.append(cost)
+        lengths.append(used)
+    left = slope / (2 * cost).clamp_min(torch.finfo(cost.dtype).tiny)
+    return Descent(
+        u,
+        torch.stack(costs),
+        torch.stack(lengths) if lengths else cost.new_zeros(0, *cost.shape),
+        rejected,
+        left,
+        slope <= 2 * tolerance * cost,
+    )
+
+
+class _Inverse:
+    """Estimate of the inverse Hessian of each example, by limited memory BFGS.
+
+    Source: Nocedal & Wright 2006, algorithm 7.4, with a preconditioner in the middle.
+    """
+
+    def __init__(self, base: Precondition, memory: int) -> None:
+        self.base, self.memory = base, memory
+        self.pairs: list[tuple[list[Tensor], list[Tensor], Tensor]] = []
+        self.scale: Tensor | None = None
+
+    def learn(
+        self,
+        old: list[Tensor],
+        new: list[Tensor],
+        g: list[Tensor],
+        new_g: list[Tensor],
+        better: Tensor,
+        like: Tensor,
+    ) -> None:
+        """Note a step; only for the examples that took it, and where the cost bends up."""
+        if self.memory == 0 or not bool(better.any()):
+            return
+        s = [b - a for a, b in zip(old, new, strict=True)]
+        y = [b - a for a, b in zip(g, new_g, strict=True)]
+        curvature = _inner(s, y, like)
+        bent = _inner(y, [self.base(t, part) for t, part in enumerate(y)], like)
+        good = better & (curvature > 1e-10 * bent) & (bent > 0)
+        one = torch.ones_like(like)
+        weight = torch.where(good, 1 / torch.where(good, curvature, one), 0 * one)
+        self.pairs = [*self.pairs, (s, y, weight)][-self.memory :]
+        before = one if self.scale is None else self.scale
+        self.scale = torch.where(good, curvature / torch.where(good, bent, one), before)
+
+    def times(self, g: list[Tensor], like: Tensor) -> list[Tensor]:
+        """Return H g."""
+        q, seen = g, []
+        for s, y, weight in reversed(self.pairs):
+            part = weight * _inner(s, q, like)
+            q = [a - _spread(part, a) * b for a, b in zip(q, y, strict=True)]
+            seen.append(part)
+        r = [self.base(t, part) for t, part in enumerate(q)]
+        if self.scale is not None:
+            r = [_spread(self.scale, a) * a for a in r]
+        for (s, y, weight), part in zip(self.pairs, reversed(seen), strict=True):
+            back = part - weight * _inner(y, r, like)
+            r = [a + _spread(back, a) * b for a, b in zip(r, s, strict=True)]
+        return r
+
+
+def _try(evaluate: Evaluate, trial: list[Tensor]) -> ChainSweep | None:
+    """Sweep, or None where the states overflow: then every step was too large."""
+    try:
+        return evaluate(trial)
+    except FloatingPointError:
+        return None
+
+
+def _inner(a: Sequence[Tensor], b: Sequence[Tensor], like: Tensor) -> Tensor:
+    """Sum of products over all layers and all axes that the costs have not."""
+    total = sum(
+        (x * y).flatten(like.ndim).sum(-1).to(like.device) for x, y in zip(a, b, strict=True)
+    )
+    return total.to(like.dtype)
+
+
+def _spread(per_example: Tensor, like: Tensor) -> Tensor:
+    shape = per_example.shape + (1,) * (like.ndim - per_example.ndim)
+    return per_example.to(like.device, like.dtype).reshape(shape)
+
+
+def _pick(better: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    """New tensors for the examples that got better, old ones for the others."""
+    return [torch.where(_spread(better, a).bool(), a, b) for a, b in zip(new, old, strict=True)]

@@ -1,0 +1,359 @@
+"""Pontryagin's principle on a transformer: the best controls of each input, by iteration."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from pidlib.blocks import Blocks, Control, token_mask
+from pidlib.chains import ChainSweep, Path, RunningLoss
+from pidlib.controller import PIDController
+from pidlib.descent import Descent, descend
+from pidlib.laws import parse_gains
+
+LOSSES = ("relaxed", "running")
+METHODS = ("states", "msa", "gradient")
+
+
+class Solution(NamedTuple):
+    """Controls of one batch.
+
+    Attributes
+    ----------
+    output : any
+        What the model returns under them.
+    controls : list of T tensors (B, l, d)
+        u_0 to u_{T-1}; zero at padding and at states that are not controlled.
+    descent : Descent
+        How they were found.
+
+    Source: section 2.1.
+    """
+
+    output: Any
+    controls: list[Tensor]
+    descent: Descent
+
+
+@dataclass(frozen=True, eq=False)
+class Pontryagin:
+    """Controls that are optimal for the real blocks, found anew for every input.
+
+    The analytic control takes the blocks as orthogonal. Here they are what they are: each
+    sweep runs the model forward under the present controls, the costates back, and
+    improves the controls.
+
+    Parameters
+    ----------
+    controller : PIDController
+        Gives the subspaces, scheme, variance, gains, layers and c, and the first controls.
+    loss : {"relaxed", "running"}
+        `relaxed`: all projections act on the state, as in Appendix A and the published
+        code. `running`: they act on the state, its running sum and its difference, as in
+        the text of section 2.1.
+    method : {"states", "msa", "gradient"}
+        What a sweep changes. `gradient`: the controls, along their gradient c u_t - p_t.
+        `msa`: the controls, towards the maximum of the Hamiltonian with states and costates
+        held, damped. `states`: the controlled states v_t, along their gradient; u_t =
+        v_t - F_{t-1}(v_{t-1}) follows. The three have the same solutions; for small c the
+        first two need very many sweeps, because each control moves all later states.
+    sweeps : int
+        At most so many, at least 0.
+    tolerance, memory : float, int
+        See `pidlib.descent.descend`.
+    step : float
+        First step; it is made shorter where the cost would rise.
+    warm : bool
+        Start from the analytic control; else from none.
+
+    Raises
+    ------
+    ValueError
+        An unknown loss or method, or c not above 0.
+
+    Examples
+    --------
+    >>> Pontryagin(None, loss="squared")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown loss 'squared'; choose one of ('relaxed', 'running')
+
+    Source: section 2.1, Table 4. Departures: exact costates for the loss with past states;
+    steps found by the cost; the published code takes three steps of fixed size.
+    """
+
+    controller: PIDController
+    loss: str = "relaxed"
+    method: str = "states"
+    sweeps: int = 20
+    tolerance: float = 1e-3
+    memory: int = 8
+    step: float = 1.0
+    warm: bool = True
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("loss", self.loss, LOSSES),
+            ("method", self.method, METHODS),
+        ):
+            if value not in known:
+                raise ValueError(f"unknown {name} {value!r}; choose one of {known}")
+        if not 0 < self.controller.c < math.inf:
+            raise ValueError(
+                f"c is {self.controller.c}; PMP needs a finite control cost above 0, such as 1e-3"
+            )
+
+    def solve(self, model: nn.Module, inputs: Mapping[str, Any]) -> Solution:
+        """Find the controls of one batch and the model's output under them.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            As for `PIDController.attached`, in evaluation mode and single or double
+            precision.
+        inputs : mapping of str to tensor
+            Arguments of the model's forward.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As `PIDController.attached`; a model in training mode or in half precision; a
+            block that stops gradients or works in place.
+        FloatingPointError
+            States or costates overflow under the first controls.
+        """
+        with self.controller.claimed(model) as found:
+            return self._solve(found, found.model.forward, inputs)
+
+    @contextmanager
+    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+        """Control a model for as long as the context lasts: each call solves, then answers.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            As for `solve`.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
+
+        Raises
+        ------
+        ValueError, RuntimeError, FloatingPointError
+            As `solve`.
+        """
+        with self.controller.claimed(model) as found:
+            forward, own = found.model.forward, "forward" in vars(found.model)
+            names = list(inspect.signature(forward).parameters)
+
+            @wraps(forward)
+            def solved(*args: Any, **kwargs: Any) -> Any:
+                inputs = {**dict(zip(names, args, strict=False)), **kwargs}
+                return self._solve(found, forward, inputs).output
+
+            found.model.forward = solved
+            try:
+                yield model
+            finally:
+                if own:
+                    found.model.forward = forward
+                else:
+                    del found.model.forward
+
+    def _solve(self, found: Blocks, forward: Callable, inputs: Mapping[str, Any]) -> Solution:
+        _check(found.model)
+        # Tensors made in inference mode could take no part in a gradient.
+        with torch.inference_mode(False), _frozen(found.model), _full_precision(found.model):
+            given = {k: v.clone() if _inferred(v) else v for k, v in inputs.items()}
+            if "use_cache" in inspect.signature(forward).parameters:
+                given["use_cache"] = False
+            run = _Run(found, forward, given, self._loss, self.method, set(self._weights))
+            law = self.controller.begin() if self.warm and self.controller.feedback else None
+            first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())
+            descent = descend(
+                lambda free: run.sweep(free)[0],
+                start,
+                self._precondition,
+                step=self.step,
+                sweeps=self.sweeps,
+                memory=self.memory,
+                tolerance=self.tolerance,
+                first=first,
+            )
+            controls = [torch.zeros_like(part) for part in start]
+
+        def apply(t: int, x: Tensor, _mask: Tensor | None) -> Tensor | None:
+            if t not in self._weights:
+                return None
+            if self.method == "states":
+                v = torch.where(run.real, descent.controls[t], x)
+            else:
+                v = x + descent.controls[t]
+            controls[t] = v - x
+            return v
+
+        with torch.no_grad(), found.control(apply):
+            output = forward(**inputs)
+        return Solution(output, controls, descent)
+
+    @cached_property
+    def _weights(self) -> dict[int, dict[str, Tensor]]:
+        """K_i Q^i by controlled state and term, (d, d) float64."""
+        at = self.controller
+        gains = {i: k for i, k in parse_gains(at.scheme, at.gains).items() if k > 0}
+        return {
+            t: {i: k * at.bases.projection(i, t, at.variance) for i, k in gains.items()}
+            for t in at.controlled
+        }
+
+    @cached_property
+    def _inverses(self) -> dict[int, Tensor]:
+        """About the inverse Hessian in what is free at t, by controlled state.
+
+        In the controls (sum_i K_i Q^i + c I)^-1, with which a step of 1 is the basic
+        method; in the states 2 c in place of c, for u_t and u_{t+1} both move with v_t.
+        """
+        cost = self.controller.c * (2 if self.method == "states" else 1)
+        made = {}
+        for t, parts in self._weights.items():
+            whole = sum(parts.values())
+            eye = torch.eye(len(whole), dtype=whole.dtype)
+            made[t] = torch.linalg.inv(whole + cost * eye)
+        return made
+
+    def _precondition(self, t: int, g: Tensor) -> Tensor:
+        if t not in self._weights:
+            return torch.zeros_like(g)
+        return g if self.method == "gradient" else g @ self._inverses[t].to(g)
+
+    def _loss(self, mask: Tensor) -> RunningLoss:
+        """Make the running loss of a batch whose real tokens `mask` (B, l) marks."""
+        c, real = self.controller.c, mask
+        weights: dict[tuple[int, str], Tensor] = {}
+
+        def of(t: int, key: str, like: Tensor) -> Tensor:
+            if (t, key) not in weights:
+                parts = self._weights[t]
+                whole = sum(parts.values()) if key == "all" else parts[key]
+                weights[t, key] = whole.to(like)
+            return weights[t, key]
+
+        def loss(t: int, states: Sequence[Tensor], u: Tensor) -> Tensor:
+            cost = 0.5 * c * (u * u).sum((-1, -2))
+            if t not in self._weights:
+                return cost
+            v = states[t] + u
+            seen = {"all": v}
+            if self.loss == "running":
+                past = {"P": 0.0, "I": sum(states[:t]), "D": -states[t - 1] if t else 0.0}
+                seen = {i: v + past[i] for i in self._weights[t]}
+            for key, z in seen.items():
+                off = (z * (z @ of(t, key, z))).sum(-1)
+                cost = cost + 0.5 * (off * real.to(off)).sum(-1)
+            return cost
+
+        return loss
+
+
+class _Run:
+    """One batch on its way through a model, as often as it takes."""
+
+    def __init__(
+        self,
+        found: Blocks,
+        forward: Callable,
+        inputs: Mapping[str, Any],
+        make_loss: Callable[[Tensor], RunningLoss],
+        method: str,
+        controlled: set[int],
+    ) -> None:
+        self.found, self.forward, self.inputs, self.make_loss = found, forward, inputs, make_loss
+        self.in_states, self.controlled = method == "states", controlled
+        self.real: Tensor | None = None
+        self.loss: RunningLoss | None = None
+
+    def sweep(
+        self,
+        free: Sequence[Tensor] | None = None,
+        law: Control | None = None,
+        hooked: Sequence[int] = (),
+    ) -> tuple[ChainSweep, list[Tensor]]:
+        """Forward with what is free given, or taken from a law, and back."""
+        path = Path()
+
+        def step(t: int, x: Tensor, _mask: Tensor | None) -> Tensor:
+            if self.loss is None:
+                mask = token_mask(self.inputs.get("attention_mask"), x)
+                self.real, self.loss = mask[..., None], self.make_loss(mask)
+            if free is not None:
+                new = free[t].detach()
+            else:
+                new = _fed(law, t, x.detach(), self.real) if t in hooked else torch.zeros_like(x)
+                if self.in_states and t in self.controlled:
+                    new = x.detach() + new
+            new.requires_grad_()
+            if self.in_states and t in self.controlled:
+                return path.place(t, x, new, self.real, self.loss)
+            return path.step(t, x, new, self.loss)
+
+        def last(_module: nn.Module, _args: Any, output: Any) -> None:
+            path.states.append(output[0] if isinstance(output, tuple) else output)
+
+        hook = self.found.modules[-1].register_forward_hook(last)
+        try:
+            with torch.enable_grad(), self.found.control(step):
+                self.forward(**self.inputs)
+                return path.back(), [part.detach() for part in path.free]
+        finally:
+            hook.remove()
+
+
+def _fed(law: Control, t: int, x: Tensor, mask: Tensor) -> Tensor:
+    """Control of a law at a state; zero where it leaves the state alone."""
+    with torch.no_grad():
+        new = law(t, x, None if bool(mask.all()) else mask)
+        return torch.zeros_like(x) if new is None else new - x
+
+
+def _check(model: nn.Module) -> None:
+    if model.training:
+        raise ValueError("the model is in training mode; call model.eval() before PMP")
+    half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
+    if half:
+        raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
+
+
+def _inferred(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_inference()
+
+
+def _full_precision(model: nn.Module) -> Any:
+    kind = next((p.device.type for p in model.parameters()), "cpu")
+    return torch.autocast(kind, enabled=False)
+
+
+@contextmanager
+def _frozen(model: nn.Module) -> Iterator[None]:
+    """Take all parameters out of the gradient: quicker, and a block that detaches shows."""
+    thawed = [p for p in model.parameters() if p.requires_grad]
+    for p in thawed:
+        p.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for p in thawed:
+            p.requires_grad_(True)

@@ -1,0 +1,311 @@
+"""Successive approximation on models: the LQR solution, exact costates, monotone cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pidlib.blocks import find_blocks
+from pidlib.chains import chain_sweep, quadratic_loss
+from pidlib.controller import PIDController
+from pidlib.descent import descend
+from pidlib.history import Complements
+from pidlib.pmp import history_sweep
+from pidlib.pontryagin import METHODS, Pontryagin
+from pidlib.riccati import riccati, rollout
+
+
+class Line(nn.Module):
+    """Blocks that are matrices, with noise in what they are fed on, in double precision."""
+
+    def __init__(self, depth=4, width=6, seed=0, block=None):
+        super().__init__()
+        draw = torch.Generator().manual_seed(seed)
+        made = []
+        for _ in range(depth):
+            one = nn.Linear(width, width, bias=False, dtype=torch.float64)
+            noise = torch.randn(width, width, generator=draw, dtype=torch.float64)
+            one.weight = nn.Parameter(torch.linalg.qr(noise).Q + 0.2 * noise)
+            made.append(one if block is None else block(one))
+        self.blocks = nn.ModuleList(made)
+
+    def forward(self, x, attention_mask=None):
+        for block in self.blocks:
+            x = block(x)
+        return SimpleNamespace(logits=x[:, 0, :3])
+
+
+def line_inputs(count=3, length=5, width=6, seed=1):
+    draw = torch.Generator().manual_seed(seed)
+    flat = torch.randn(count, length, 2, generator=draw, dtype=torch.float64)
+    frame = torch.randn(2, width, generator=draw, dtype=torch.float64)
+    noise = torch.randn(count, length, width, generator=draw, dtype=torch.float64)
+    return {"x": flat @ frame + 0.3 * noise}
+
+
+def on_line(depth=4, c=0.3, variance=0.9, **settings):
+    model = Line(depth).eval()
+    batch = SimpleNamespace(inputs=line_inputs(64), labels=torch.zeros(64, dtype=torch.long))
+    controller = PIDController.from_batches(
+        model, [batch], blocks="blocks", correct_only=False, variance=variance, c=c, **settings
+    )
+    bases = controller.bases  # kept in single precision; here in double
+    sharp = {i: torch.linalg.qr(v.double()).Q for i, v in bases.vectors.items()}
+    return model, replace(controller, bases=replace(bases, vectors=sharp))
+
+
+def of_model(tiny, kind="bert", side="right", attention="sdpa", **settings):
+    model = tiny.model(kind, attention)
+    batches = []
+    for seed in range(4):
+        inputs = tiny.inputs(kind, seed=seed, side=side)
+        with torch.no_grad():
+            batches.append(SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1)))
+    settings = {"variance": 0.8, "c": 0.5} | settings
+    return model, PIDController.from_batches(model, batches, **settings)
+
+
+def matrices(model, controller, terms):
+    thetas = np.stack([b.weight.detach().numpy() for b in model.blocks])
+    T, v = controller.depth, controller.variance
+    off = {
+        i: np.stack([controller.bases.projection(i, t, v).numpy() for t in range(T)]) for i in terms
+    }
+    return thetas, off
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scheme", ["P", "PD"])
+def test_it_finds_the_riccati_solution_of_linear_blocks(method, scheme):
+    model, controller = on_line(scheme=scheme)
+    thetas, off = matrices(model, controller, scheme)
+    Q = sum(off[i] for i in scheme) / len(scheme)
+    inputs = line_inputs(seed=2)
+    best = rollout(thetas, riccati(thetas, Q, controller.c).K, inputs["x"].numpy())
+    found = Pontryagin(controller, method=method, sweeps=200, tolerance=1e-15).solve(model, inputs)
+    controls = torch.stack(found.controls).numpy()
+    assert np.abs(controls - best.controls).max() < 1e-6
+    assert np.abs(controls).max() > 0.1
+
+
+def test_one_block_and_one_example():
+    model, controller = on_line(depth=1, scheme="P")
+    thetas, off = matrices(model, controller, "P")
+    inputs = line_inputs(1, seed=3)
+    found = Pontryagin(controller, tolerance=1e-14).solve(model, inputs)
+    expected = -inputs["x"].numpy() @ off["P"][0] / (1 + controller.c)
+    np.testing.assert_allclose(found.controls[0].numpy(), expected, atol=1e-9)
+
+
+def test_costates_of_the_running_loss_are_the_exact_ones():
+    model, controller = on_line(scheme="PID", gains={"P": 0.5, "I": 0.3, "D": 0.2})
+    thetas, off = matrices(model, controller, "PID")
+    inputs = line_inputs(seed=4)
+    pmp = Pontryagin(controller, loss="running", method="gradient", sweeps=3)
+    found = pmp.solve(model, inputs)
+    controls = torch.stack(found.controls).numpy()
+    gains = (0.5, 0.3, 0.2)
+    exact = history_sweep(
+        thetas, Complements(*(off[i] for i in "PID")), gains, controller.c,
+        inputs["x"].numpy(), controls,
+    )  # fmt: skip
+    loss = pmp._loss(torch.ones(3, 5, dtype=torch.bool))
+    mine = chain_sweep(list(model.blocks), loss, inputs["x"], found.controls)
+    np.testing.assert_allclose(torch.stack(mine.gradients), exact.gradient, atol=1e-10)
+    np.testing.assert_allclose(torch.stack(mine.costates), exact.costates[:-1], atol=1e-10)
+    np.testing.assert_allclose(found.descent.costs[-1].numpy(), exact.cost.sum(1), rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["relaxed", "running"])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_cost_never_rises_and_beats_the_analytic_control(tiny, method, loss):
+    model, controller = of_model(tiny, scheme="PID")
+    inputs = tiny.inputs("bert", seed=9)
+    found = Pontryagin(controller, loss=loss, method=method, sweeps=25).solve(model, inputs)
+    costs = found.descent.costs
+    assert (costs[1:] <= costs[:-1]).all() and (costs[-1] < costs[0]).all()
+    assert found.descent.sweeps <= 25
+
+
+def test_all_methods_agree_on_a_real_chain(tiny):
+    model, controller = of_model(tiny, scheme="P")
+    model.double()
+    inputs = tiny.inputs("bert", seed=9)
+    found = {
+        method: Pontryagin(controller, method=method, sweeps=300, tolerance=1e-13).solve(
+            model, inputs
+        )
+        for method in METHODS
+    }
+    for other in found.values():
+        torch.testing.assert_close(
+            other.descent.costs[-1], found["states"].descent.costs[-1], rtol=1e-6, atol=0
+        )
+        for u, v in zip(other.controls, found["states"].controls, strict=True):
+            torch.testing.assert_close(u, v, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_padding_changes_nothing_and_is_left_alone(tiny, side):
+    for kind in tiny.text_kinds:
+        model, controller = of_model(tiny, kind, side, scheme="PD")
+        model.double()
+        inputs = tiny.inputs(kind, seed=5, side=side)
+        pmp = Pontryagin(controller, sweeps=6, tolerance=0.0)
+        whole = pmp.solve(model, inputs)
+        real = inputs["attention_mask"].bool()
+        for k in range(len(real)):
+            row = {
+                "input_ids": inputs["input_ids"][k : k + 1, real[k]],
+                "attention_mask": inputs["attention_mask"][k : k + 1, real[k]],
+            }
+            if kind not in ("opt", "llama") and side == "left":  # counted or pooled from the left
+                row = {name: value[k : k + 1] for name, value in inputs.items()}
+            alone = pmp.solve(model, row)
+            torch.testing.assert_close(alone.descent.costs[-1, 0], whole.descent.costs[-1, k])
+            torch.testing.assert_close(alone.output.logits[0], whole.output.logits[k])
+        for u in whole.controls:
+            assert not u[~real].any() and u[real].any()
+
+
+def test_uncontrolled_states_get_no_control(tiny):
+    model, controller = of_model(tiny, scheme="P", layers=[1])
+    for method in METHODS:
+        found = Pontryagin(controller, method=method, sweeps=5).solve(model, tiny.inputs("bert"))
+        assert not found.controls[0].any() and not found.controls[2].any()
+        assert found.controls[1].any()
+
+
+def test_attached_answers_as_solve_does_and_leaves_no_trace(tiny):
+    model, controller = of_model(tiny, scheme="PD")
+    inputs = tiny.inputs("bert", seed=7)
+    model.bert.embeddings.requires_grad_(False)
+    needed = [p.requires_grad for p in model.parameters()]
+    base = model(**inputs).logits
+    pmp = Pontryagin(controller, sweeps=4)
+    with pmp.attached(model), torch.inference_mode():
+        inside = {k: v.clone() for k, v in inputs.items()}  # made in inference mode
+        first = model(**inside).logits
+        again = model(inputs["input_ids"], inputs["attention_mask"]).logits
+    solved = pmp.solve(model, inputs).output.logits
+    torch.testing.assert_close(first.clone(), solved, rtol=0, atol=1e-6)
+    torch.testing.assert_close(again.clone(), solved, rtol=0, atol=1e-6)
+    assert not torch.equal(solved, base)
+    with pytest.raises(ZeroDivisionError), pmp.attached(model):
+        1 / 0  # noqa: B018
+    assert "forward" not in vars(model)
+    assert [p.requires_grad for p in model.parameters()] == needed
+    assert torch.equal(model(**inputs).logits, base)
+    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+
+
+def test_two_controllers_do_not_meet(tiny):
+    model, controller = of_model(tiny)
+    pmp = Pontryagin(controller)
+    with (
+        controller.attached(model),
+        pytest.raises(RuntimeError, match="attached to this model already"),
+        pmp.attached(model),
+    ):
+        pass
+
+
+def test_a_step_too_large_is_taken_back():
+    loss = quadratic_loss(torch.ones(3, 1, 1), 1.0)
+    blocks = [lambda x: 3.0 * torch.tanh(x)] * 3
+    x0 = torch.tensor([[2.0], [0.1]])
+    found = descend(
+        lambda u: chain_sweep(blocks, loss, x0, u), [torch.zeros(2, 1)] * 3, step=50.0, sweeps=60
+    )
+    assert (found.rejected > 0).all() and found.converged.all()
+    assert (found.costs[1:] <= found.costs[:-1]).all()
+
+
+def test_overflow_is_a_step_too_large_but_not_at_the_start():
+    loss = quadratic_loss(torch.ones(2, 1, 1), 1.0)
+    blocks = [torch.exp, torch.exp]
+    x0, start = torch.tensor([[3.0]]), [torch.zeros(1, 1)] * 2
+    found = descend(lambda u: chain_sweep(blocks, loss, x0, u), start, step=1e-4, sweeps=5)
+    wild = descend(lambda u: chain_sweep(blocks, loss, x0, u), start, step=-1e0 * -1e3, sweeps=40)
+    assert found.costs[-1] < found.costs[0] and wild.costs[-1] < wild.costs[0]
+    with pytest.raises(FloatingPointError, match="overflow"):
+        descend(lambda u: chain_sweep(blocks, loss, 1e3 * x0, u), start)
+
+
+class Detached(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x.detach())
+
+
+class InPlace(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        y = self.inner(x)
+        x.add_(1.0)
+        return y
+
+
+@pytest.mark.parametrize(
+    "block, said", [(Detached, "no gradient"), (InPlace, "block 0 changes its input in place")]
+)
+def test_blocks_that_cannot_be_derived_are_named(block, said):
+    model = Line(2, block=block).eval()
+    batch = SimpleNamespace(inputs=line_inputs(64), labels=torch.zeros(64, dtype=torch.long))
+    controller = PIDController.from_batches(
+        model, [batch], blocks="blocks", correct_only=False, variance=0.9, c=0.3
+    )
+    for method in METHODS:
+        with pytest.raises(ValueError, match=said):
+            Pontryagin(controller, method=method).solve(model, line_inputs())
+    assert all(p.requires_grad for p in model.parameters())
+
+
+def test_bad_settings_and_models_are_named(tiny):
+    model, controller = of_model(tiny)
+    inputs = tiny.inputs("bert")
+    for changed in ({"loss": "x"}, {"method": "x"}):
+        with pytest.raises(ValueError, match="choose one of"):
+            Pontryagin(controller, **changed)
+    for c in (0.0, float("inf")):
+        with pytest.raises(ValueError, match="finite control cost"):
+            Pontryagin(controller.retune(c=c))
+    for changed in ({"step": 0.0}, {"sweeps": -1}, {"memory": -1}, {"tolerance": float("nan")}):
+        with pytest.raises(ValueError, match="step must be positive"):
+            Pontryagin(controller, **changed).solve(model, inputs)
+    with pytest.raises(ValueError, match="training mode"):
+        Pontryagin(controller).solve(model.train(), inputs)
+    model.eval()
+    with pytest.raises(ValueError, match="too coarse"):
+        Pontryagin(controller).solve(model.bfloat16(), inputs)
+    with pytest.raises(ValueError, match="0 blocks|0 controls"):
+        chain_sweep([], quadratic_loss(torch.ones(1, 1, 1), 1.0), torch.ones(1), [])
+    with pytest.raises(ValueError, match="is on meta"):
+        chain_sweep(
+            [torch.tanh], quadratic_loss(torch.ones(1, 1, 1), 1.0),
+            torch.ones(1, 1), [torch.ones(1, 1, device="meta")],
+        )  # fmt: skip
+
+
+def test_zero_sweeps_is_the_analytic_control(tiny):
+    model, controller = of_model(tiny, scheme="PD")
+    inputs = tiny.inputs("bert", seed=3)
+    with controller.attached(model), torch.no_grad():
+        expected = model(**inputs).logits
+    for method in METHODS:
+        found = Pontryagin(controller, method=method, sweeps=0).solve(model, inputs)
+        torch.testing.assert_close(found.output.logits, expected, rtol=0, atol=1e-5)
+    cold = Pontryagin(controller, sweeps=0, warm=False).solve(model, inputs)
+    torch.testing.assert_close(cold.output.logits, model(**inputs).logits, rtol=0, atol=1e-5)
+    assert find_blocks(model).depth == len(cold.controls)
