@@ -167,8 +167,12 @@ def test_padding_changes_nothing_and_is_left_alone(tiny, side):
             if kind not in ("opt", "llama") and side == "left":  # counted or pooled from the left
                 row = {name: value[k : k + 1] for name, value in inputs.items()}
             alone = pmp.solve(model, row)
-            torch.testing.assert_close(alone.descent.costs[-1, 0], whole.descent.costs[-1, k])
-            torch.testing.assert_close(alone.output.logits[0], whole.output.logits[k])
+            torch.testing.assert_close(
+                alone.descent.costs[-1, 0], whole.descent.costs[-1, k], rtol=1e-5, atol=0
+            )
+            torch.testing.assert_close(
+                alone.output.logits[0], whole.output.logits[k], rtol=0, atol=1e-5
+            )
         for u in whole.controls:
             assert not u[~real].any() and u[real].any()
 
