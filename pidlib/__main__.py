@@ -47,7 +47,7 @@ def train(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Which one: trial.")] = "trial",
+    experiment: Annotated[str, typer.Argument(help="Which one: trial or pmp.")] = "trial",
     data: Annotated[str, typer.Option(help="captions, or a file such as snli-test.")] = "captions",
     model: Annotated[str, typer.Option(help="Name of an adapter.")] = "minilm-nli",
     n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
@@ -65,6 +65,7 @@ def reproduce(
         str | None,
         typer.Option(help="Run one part and stop: an attack, 'adaptive' and an attack, or judge."),
     ] = None,
+    sweeps: Annotated[int, typer.Option(min=1, help="Of the solver, for pmp.")] = 20,
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
     seed: int = 0,
@@ -75,8 +76,13 @@ def reproduce(
     """
     from pidlib.experiments import RECIPES, Running, Trial, gains_over_none, proportions, run_trial
 
+    if experiment == "pmp":
+        from pidlib.optima import OptimaTrial, run_optima
+
+        run_optima(OptimaTrial(data, model, n=n, sweeps=sweeps), results, runs, _say)
+        return
     if experiment != "trial":
-        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial")
+        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, pmp")
     trial = Trial(
         data,
         model,
