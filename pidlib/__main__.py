@@ -115,13 +115,20 @@ def reproduce(
 def bench(
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
+    sizes: Annotated[bool, typer.Option(help="Only the paper's model sizes.")] = False,
 ) -> None:
     """Measure theory, fit, control and attack, each against what it is compared with."""
+    from pidlib.cost_benchmarks import run_cost_benchmark
+
+    if sizes:
+        run_cost_benchmark(results, quick=quick, report=_say)
+        return
     from pidlib.benchmarks import run_benchmarks
     from pidlib.theory_benchmarks import run_theory_benchmark
 
     run_theory_benchmark(results, quick=quick, report=_say)
     run_benchmarks(results, quick=quick, report=_say)
+    run_cost_benchmark(results, quick=quick, report=_say)
 
 
 def main() -> None:

@@ -1,0 +1,547 @@
+"""What control costs at the paper's sizes: base, controlled, a naive control, and PMP."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from pidlib.blocks import Blocks, Control, find_blocks
+from pidlib.controller import PUBLISHED
+from pidlib.laws import Gain, Static, strengths
+from pidlib.pontryagin import Pontryagin
+from pidlib.results import configuration_hash, write_result
+from pidlib.subspaces import Moments, hosvd, principal_angles
+
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "DistilBERT": ("distilbert", {}),
+    "RoBERTaBase": ("roberta", {}),
+    "RoBERTaLarge": (
+        "roberta",
+        {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16,
+         "intermediate_size": 4096},
+    ),
+    "BERTLarge": (
+        "bert",
+        {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16,
+         "intermediate_size": 4096},
+    ),
+    "OPT": (
+        "opt",
+        {"num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32,
+         "ffn_dim": 8192, "word_embed_proj_dim": 2048},
+    ),
+}  # fmt: skip
+"""Model type and settings of the paper's models (OPT is OPT-1.3B) and of BERT-large."""
+
+RANKS = {"P": 0.17, "D": 0.48}
+"""Ranks as shares of the width; the paper's Table 7 gives 317 and 989 of 2048 in the mean."""
+
+TOKENS = 32  # a pair of SNLI has about thirty
+
+
+@dataclass(eq=False)
+class RandomControl:
+    """P-D control with random subspaces of stated ranks, for timing alone.
+
+    Random weights have no clean states, so a fit would give meaningless ranks; the time of
+    a product depends on its shape only.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    terms : str
+        "P" or "PD".
+    layers : "published" or None
+        The published choice, or all states.
+    ranks : mapping of term to float
+        Shares of the width.
+    c : float
+    seed : int
+
+    Source: ours.
+    """
+
+    model: nn.Module
+    terms: str = "PD"
+    layers: str | None = "published"
+    ranks: dict[str, float] = field(default_factory=lambda: dict(RANKS))
+    c: float = 1e-3
+    seed: int = 0
+    variance: float = 0.99
+    gains: str = "normalised"
+
+    def __post_init__(self) -> None:
+        self.found = find_blocks(self.model)
+        T, kind = self.found.depth, self.model.config.model_type
+        last = PUBLISHED.get((kind, T), T - 1) if self.layers == "published" else T - 1
+        self.controlled = tuple(range(last + 1))
+        self.scheme = "-".join(self.terms)
+        weight = next(self.model.parameters())
+        draw = torch.Generator(device=weight.device).manual_seed(self.seed)
+        square = torch.randn(
+            self.found.width, self.found.width, generator=draw, device=weight.device
+        )
+        frame = torch.linalg.qr(square).Q
+        self.frames = {
+            "P": frame[:, : round(self.ranks["P"] * len(frame))],
+            "D": frame.flip(1)[:, : round(self.ranks["D"] * len(frame))],
+        }
+        self.bases = self
+        self.feedback = {t: {self.scheme: self._gain(t)} for t in self.controlled}
+
+    def _gain(self, t: int) -> Gain:
+        """Our form: thin where it pays, one dense product elsewhere."""
+        share = float(strengths(self.found.depth, self.c)[t])
+        eye = torch.eye(self.found.width, device=self.frames["P"].device)
+        kept = [self.frames[term] for term in self.terms]
+        if len(kept) == 1 and 2 * kept[0].shape[1] < len(eye):
+            return Gain(-share * kept[0], kept[0].T.neg().contiguous(), share)
+        mixed = sum(eye - v @ v.T for v in kept) / len(kept)
+        return Gain(-share * mixed, None, 0.0)
+
+    def projection(self, term: str, _t: int, _variance: float) -> Tensor:
+        """Q^i = I - V V^T, (d, d) float64."""
+        v = self.frames[term].double()
+        return torch.eye(len(v), dtype=v.dtype, device=v.device) - v @ v.T
+
+    @property
+    def hooked(self) -> list[int]:
+        """Controlled states."""
+        return list(self.controlled)
+
+    def begin(self) -> Control:
+        """Make the law."""
+        return Static({t: kinds[self.scheme] for t, kinds in self.feedback.items()})
+
+    @contextmanager
+    def claimed(self, _model: nn.Module) -> Iterator[Blocks]:
+        """Give the blocks."""
+        yield self.found
+
+    @contextmanager
+    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+        """Control the model."""
+        with self.found.control(begin=self.begin, layers=self.hooked):
+            yield model
+
+    @contextmanager
+    def naive(self, model: nn.Module) -> Iterator[nn.Module]:
+        """Control the model by the same formula written out without thought.
+
+        A tensor of zeros, the mask multiplied on, and for each term two tensordots with its
+        basis.
+        """
+        shares = strengths(self.found.depth, self.c)
+
+        def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor:
+            real = torch.ones_like(x[..., :1]) if mask is None else mask.to(x)
+            seen, u = x * real, torch.zeros_like(x)
+            for term in self.terms:
+                basis = self.frames[term]
+                inside = torch.tensordot(torch.tensordot(seen, basis, 1), basis.T, 1)
+                u = u + (seen - inside) / len(self.terms)
+            return x - float(shares[t]) * u
+
+        with self.found.control(control, layers=self.hooked):
+            yield model
+
+
+class Ratio(NamedTuple):
+    """Time over the time without control, run beside it.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Median over rounds and its 95 % bootstrap interval.
+
+    Source: Table 5. Departure: interleaved rounds; the paper gives means of five.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def build(name: str, depth: int | None = None, **changes: Any) -> nn.Module:
+    """Make a classifier of one of `ARCHITECTURES` with random weights.
+
+    Parameters
+    ----------
+    name : str
+    depth : int, optional
+        Another number of blocks, for a trial.
+    changes
+        Other settings of the configuration.
+
+    Returns
+    -------
+    transformers.PreTrainedModel
+        In evaluation mode.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+
+    Source: section 3.1 (models).
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    if name not in ARCHITECTURES:
+        raise ValueError(f"unknown architecture {name!r}; known: {list(ARCHITECTURES)}")
+    kind, settings = ARCHITECTURES[name]
+    settings = {"num_labels": 3, "pad_token_id": 1, **settings, **changes}
+    if depth is not None:
+        settings["n_layers" if kind == "distilbert" else "num_hidden_layers"] = depth
+    config = AutoConfig.for_model(kind, **settings)
+    return AutoModelForSequenceClassification.from_config(config).eval()
+
+
+def measure(
+    model: nn.Module,
+    runs: dict[str, Callable[[], Any]],
+    rounds: int,
+    seed: int = 0,
+) -> dict[str, Ratio]:
+    """Time several ways to run a model, turn about, each round in another order.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        On the CPU, or on a GPU, whose own events are then the clock.
+    runs : mapping of str to callable
+        One of them `"base"`.
+    rounds : int
+        At least 1; one more is run first and thrown away.
+    seed : int
+        Of the orders and the bootstrap.
+
+    Returns
+    -------
+    dict of str to Ratio
+        For all but `"base"`; `Ratio` of `"base seconds"` holds the seconds of the base.
+
+    Raises
+    ------
+    ValueError
+        No `"base"`, or no rounds.
+
+    Source: Table 5.
+    """
+    if "base" not in runs or rounds < 1:
+        raise ValueError(f"{rounds} rounds of {list(runs)}: give at least 1, and a 'base'")
+    clock = _clock(next(model.parameters()).device)
+    random, names = np.random.default_rng(seed), list(runs)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for k in range(rounds + 1):
+        for name in random.permutation(names):
+            seconds = clock(runs[name])
+            if k:
+                taken[name].append(seconds)
+    base = np.array(taken["base"])
+    draws = random.integers(rounds, size=(4000, rounds))
+    found = {name: _ratio(np.array(taken[name]) / base, draws) for name in names if name != "base"}
+    return {"base seconds": _ratio(base, draws), **found}
+
+
+def _ratio(values: np.ndarray, draws: np.ndarray) -> Ratio:
+    low, high = np.quantile(np.median(values[draws], axis=1), [0.025, 0.975])
+    return Ratio(float(np.median(values)), float(low), float(high))
+
+
+def _clock(device: torch.device) -> Callable[[Callable[[], Any]], float]:
+    """Seconds of a call, by the device's own events on a GPU."""
+    if device.type != "cuda":
+
+        def seconds(run: Callable[[], Any]) -> float:
+            start = time.perf_counter()
+            run()
+            return time.perf_counter() - start
+
+        return seconds
+
+    def events(run: Callable[[], Any]) -> float:
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        run()
+        last.record()
+        torch.cuda.synchronize()
+        return first.elapsed_time(last) / 1000
+
+    return events
+
+
+class SizeCost(NamedTuple):
+    """What control costs one architecture at one batch size.
+
+    Attributes
+    ----------
+    model, layers : str
+        Name; `"published"` or `"all"`.
+    controlled, depth, width, batch : int
+        Number of controlled states, T, d and rows of `TOKENS` tokens.
+    base_seconds : float
+    ours, naive, thin : Ratio
+        P-D control by our products; by the naive ones; P control alone, which is thin.
+    bound, thin_bound : float
+        Ratio of the operations counted, for P-D and for P.
+    pmp : Ratio or None
+        PMP with `sweeps` + 1 passes forward and back, and one forward more.
+    sweeps : int
+
+    Source: Table 5.
+    """
+
+    model: str
+    layers: str
+    controlled: int
+    depth: int
+    width: int
+    batch: int
+    base_seconds: float
+    ours: Ratio
+    naive: Ratio
+    thin: Ratio
+    bound: float
+    thin_bound: float
+    pmp: Ratio | None
+    sweeps: int
+
+    @property
+    def excess(self) -> float:
+        """Our overhead over the bound's."""
+        return (self.ours.value - 1) / (self.bound - 1)
+
+    @property
+    def per_sweep(self) -> float | None:
+        """Time of one pass forward and back, in base times; None when PMP was not timed."""
+        return (self.pmp.value - 1) / (self.sweeps + 1) if self.pmp else None
+
+
+def size_cost(
+    model: nn.Module,
+    name: str,
+    layers: str = "published",
+    batch: int = 32,
+    rounds: int = 10,
+    sweeps: int | None = 2,
+    tokens: int = TOKENS,
+) -> SizeCost:
+    """Time one model at one batch size.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    name : str
+    layers : {"published", "all"}
+    batch, rounds, tokens : int
+    sweeps : int or None
+        Of PMP; None leaves it out.
+
+    Returns
+    -------
+    SizeCost
+
+    Source: Table 5.
+    """
+    device = next(model.parameters()).device
+    draw = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, model.config.vocab_size, (batch, tokens), generator=draw).to(device)
+    mask = torch.ones_like(ids)
+    mask[batch // 2 :, tokens - tokens // 4 :] = 0  # half of the rows are shorter
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    chosen = "published" if layers == "published" else None
+    control, thin = (RandomControl(model, terms, chosen) for terms in ("PD", "P"))
+    solver = Pontryagin(control, sweeps=sweeps or 0, tolerance=0.0)
+
+    def once(context: Any = None) -> Callable[[], Any]:
+        def run() -> None:
+            with torch.inference_mode(), context() if context else nullcontext():
+                model(**inputs)
+
+        return run
+
+    runs = {
+        "base": once(),
+        "ours": once(lambda: control.attached(model)),
+        "naive": once(lambda: control.naive(model)),
+        "thin": once(lambda: thin.attached(model)),
+    }
+    told = measure(model, runs, rounds)
+    pmp = None
+    if sweeps is not None:
+        both = {"base": runs["base"], "pmp": lambda: solver.solve(model, inputs)}
+        pmp = measure(model, both, max(1, rounds // 4))["pmp"]
+    counted = [_operations(model, inputs, c) for c in (None, control, thin)]
+    return SizeCost(
+        name,
+        layers,
+        len(control.controlled),
+        control.found.depth,
+        control.found.width,
+        batch,
+        told["base seconds"].value,
+        told["ours"],
+        told["naive"],
+        told["thin"],
+        counted[1] / counted[0],
+        counted[2] / counted[0],
+        pmp,
+        sweeps or 0,
+    )
+
+
+def _operations(model: nn.Module, inputs: dict[str, Tensor], control: Any) -> int:
+    attached = control.attached(model) if control is not None else nullcontext()
+    with torch.inference_mode(), FlopCounterMode(display=False) as counter, attached:
+        model(**inputs)
+    return counter.get_total_flops()
+
+
+class SubspaceCost(NamedTuple):
+    """Seconds of the bases of one state, two ways.
+
+    Attributes
+    ----------
+    streamed, stored : float
+        `Moments` of a stream and their eigenvectors; `hosvd` of the stored tensor.
+    ratio : float
+        stored / streamed.
+    gap : float
+        Largest sine of an angle between the two embedding subspaces at 99 %.
+    N, length, d : int
+
+    Source: Algorithm 1.
+    """
+
+    streamed: float
+    stored: float
+    ratio: float
+    gap: float
+    N: int
+    length: int
+    d: int
+
+
+def subspace_cost(N: int = 1000, length: int = 64, d: int = 768, seed: int = 0) -> SubspaceCost:
+    """Time the bases of clean states from a stream against Algorithm 1 on all of them.
+
+    Parameters
+    ----------
+    N, length, d : int
+        Rows, tokens a row, width.
+    seed : int
+
+    Returns
+    -------
+    SubspaceCost
+
+    Source: Algorithm 1.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    turn = torch.linalg.qr(torch.randn(d, d, generator=draw)).Q
+    states = (torch.randn(N, length, d, generator=draw) / torch.arange(1, d + 1)) @ turn
+    start = time.perf_counter()
+    moments = Moments(d, length)
+    for part in states.split(32):
+        moments.update(part)
+    ours = moments.subspace(0.99)
+    moments.subspace(0.99, "temporal")
+    streamed = time.perf_counter() - start
+    start = time.perf_counter()
+    theirs = hosvd(states, 0.99).bases[2]
+    stored = time.perf_counter() - start
+    gap = float(principal_angles(ours.basis, theirs).sin().max())
+    return SubspaceCost(streamed, stored, stored / streamed, gap, N, length, d)
+
+
+def run_cost_benchmark(
+    results: Path,
+    quick: bool = False,
+    report: Callable[[str], None] = print,
+    device: str | None = None,
+    names: Sequence[str] = tuple(ARCHITECTURES),
+) -> dict[str, Any]:
+    """Time every architecture and write `bench-cost.json`.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of result files.
+    quick : bool
+        Two blocks each, small batches and few rounds, for a trial.
+    report : callable
+        Gets one line for each finished part.
+    device : str, optional
+        A GPU when there is one, else the CPU.
+    names : sequence of str
+        Out of `ARCHITECTURES`.
+
+    Returns
+    -------
+    dict
+        The result, as written; `counts` holds `sizes` and `subspace`.
+
+    Source: Table 5.
+    """
+    started = time.perf_counter()
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    cells = []
+    for name in names:
+        torch.manual_seed(0)
+        model = build(name, depth=7 if quick else None).to(device)
+        large = 8 if name == "OPT" else 32
+        for layers in ("published", "all"):
+            for batch in (1, 2) if quick else (1, large):
+                rounds = 2 if quick else (24 if batch == 1 else 8)
+                sweeps = 2 if layers == "published" and batch > 1 else None
+                cell = size_cost(model, name, layers, batch, rounds, sweeps)
+                cells.append(_plain(cell))
+                report(
+                    f"{name}, {layers} layers, batch {batch}: base {cell.base_seconds:.2f} s, "
+                    f"ours {cell.ours}, naive {cell.naive}, bound {cell.bound:.3f}; "
+                    f"P {cell.thin}, bound {cell.thin_bound:.3f}"
+                    + (f"; PMP {cell.pmp}" if cell.pmp else "")
+                )
+        del model
+        gc.collect()
+    sizes = {"N": 50, "length": 16, "d": 64} if quick else {}
+    subspace = subspace_cost(**sizes)
+    report(f"basis from a stream: {subspace.ratio:.1f} times as fast as the stored SVD")
+    about = {"ranks": RANKS, "tokens": TOKENS, "quick": quick, "names": list(names)}
+    return write_result(
+        Path(results) / "bench-cost.json",
+        command="python -m pidlib bench --sizes" + (" --quick" if quick else ""),
+        configuration=about,
+        data={"name": "random tokens", "n": 0, "sha256": configuration_hash(about)},
+        model={"name": "random weights", "sha256": configuration_hash({"architectures": names})},
+        seed=0,
+        counts={"sizes": cells, "subspace": subspace._asdict(), "device": _told(device)},
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _plain(cell: SizeCost) -> dict[str, Any]:
+    """A cell as JSON can hold it."""
+    plain = {
+        key: value._asdict() if isinstance(value, Ratio) else value
+        for key, value in cell._asdict().items()
+    }
+    return {**plain, "excess": cell.excess, "per_sweep": cell.per_sweep}
+
+
+def _told(device: str) -> str:
+    return torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
