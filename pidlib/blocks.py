@@ -286,6 +286,31 @@ def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
     return (mask[:, mask.shape[1] - length :] != 0).to(x.device)
 
 
+def uncached(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a forward call that keeps no keys and values for a next one.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    inputs : mapping of str to any
+
+    Returns
+    -------
+    dict
+        With `use_cache=False`, where the model knows that argument.
+
+    Examples
+    --------
+    >>> uncached(nn.Linear(1, 1), {"input": 0})
+    {'input': 0}
+
+    Source: ours.
+    """
+    if "use_cache" in inspect.signature(model.forward).parameters:
+        return {**inputs, "use_cache": False}
+    return dict(inputs)
+
+
 def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
     """Find the block list of a transformer.
 

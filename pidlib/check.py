@@ -23,6 +23,7 @@ from pidlib.check_gains import (
     pair_left,
     share_left,
 )
+from pidlib.check_models import predicted_norm, singular_spread
 from pidlib.check_pontryagin import (
     basic_sweep,
     converges,
@@ -88,6 +89,7 @@ __all__ = [
     "pd_control",
     "pid_controls",
     "pooled_gain",
+    "predicted_norm",
     "residual_control",
     "room_for_projection",
     "rows_needed",
@@ -95,6 +97,7 @@ __all__ = [
     "scheme_control",
     "share_left",
     "shared_directions",
+    "singular_spread",
     "six_layers",
     "smallest_rank",
     "split",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pidlib.blocks import find_blocks, token_mask
+from pidlib.blocks import find_blocks, token_mask, uncached
 
 
 class BlockGeometry(NamedTuple):
@@ -85,7 +85,7 @@ def block_functions(
     hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in found.modules]
     try:
         with torch.no_grad(), found.reading() as values:
-            found.model(**inputs)
+            found.model(**uncached(found.model, inputs))
             states = [x.clone() for x in values]
     finally:
         for hook in hooks:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pidlib.blocks import Blocks, Control, token_mask
+from pidlib.blocks import Blocks, Control, token_mask, uncached
 from pidlib.chains import ChainSweep, Path, RunningLoss
 from pidlib.controller import PIDController
 from pidlib.descent import Descent, descend
@@ -179,8 +179,7 @@ class Pontryagin:
         # Tensors made in inference mode could take no part in a gradient.
         with torch.inference_mode(False), _frozen(found.model), _full_precision(found.model):
             given = {k: v.clone() if _inferred(v) else v for k, v in inputs.items()}
-            if "use_cache" in inspect.signature(forward).parameters:
-                given["use_cache"] = False
+            given = uncached(found.model, given)
             run = _Run(found, forward, given, self._loss, self.method, set(self._weights))
             law = self.controller.begin() if self.warm and self.controller.feedback else None
             first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())

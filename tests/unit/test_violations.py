@@ -11,7 +11,7 @@ from pidlib.contests import bent_contest, contest
 from pidlib.gains import alphas
 from pidlib.history_laws import averaged_law, residual_law
 from pidlib.systems import conditioned_system, simulate
-from pidlib.violations import leak, violated_errors
+from pidlib.violations import leak, residual_gap, violated_errors
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))
@@ -70,6 +70,14 @@ def test_bending_networks_punish_static_mixtures():
     static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
     assert residual.perturbed < static.perturbed and residual.clean < static.clean
     assert residual.c in (0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+def test_theorem_is_exact_without_a_branch_and_worse_with_depth():
+    assert residual_gap(12, 0.0, systems=3) < 1e-9
+    gaps = [residual_gap(T, 0.1, systems=8) for T in (3, 6, 12)]
+    assert gaps[0] < gaps[1] < gaps[2] < residual_gap(12, 0.3, systems=8)
+    with pytest.raises(ValueError, match="systems is 0"):
+        residual_gap(3, 0.1, systems=0)
 
 
 def test_bad_settings_are_named():

@@ -1,0 +1,99 @@
+"""Theorem 1 beside real errors, and blocks as matrices."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from pidlib.controller import PIDController
+from pidlib.error_profiles import error_profiles
+from pidlib.jacobians import block_functions, block_geometry
+
+
+def fitted(tiny, **settings):
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    inputs = tiny.inputs("bert")
+    batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
+    settings = {"scheme": "P", "variance": 0.8, "c": 0.5} | settings
+    return model, tokenizer, PIDController.from_batches(model, [batch], **settings)
+
+
+def pairs(tiny):
+    rows = tiny.rows(20)
+    moved = [dict(row, hypothesis=row["hypothesis"].replace("dog", "cat")) for row in rows]
+    moved[0]["hypothesis"] += " the dog"  # one token more
+    return rows, moved
+
+
+def test_first_state_is_predicted_exactly_and_the_first_token_never(tiny):
+    model, tokenizer, controller = fitted(tiny)
+    found = error_profiles(model, tokenizer, controller, *pairs(tiny), batch_size=6)
+    assert found.pairs == 19 and found.left_out == 1
+    np.testing.assert_allclose(found.theorem[:, 0], found.controlled[:, 0], atol=1e-6)
+    np.testing.assert_allclose(found.general[:, 0], found.controlled[:, 0], atol=1e-6)
+    assert found.first_theorem.max() < 1e-6 and found.controlled.shape == (19, 4)
+    changed = found.controlled[:, 0] > 0
+    assert changed.any() and (found.first[changed, -1] > 0).all()
+    again = error_profiles(model, tokenizer, controller, *pairs(tiny), batch_size=32)
+    np.testing.assert_allclose(again.controlled, found.controlled, atol=1e-5)
+
+
+def test_without_control_the_two_true_errors_are_one(tiny):
+    model, tokenizer, controller = fitted(tiny, c=1e12)
+    found = error_profiles(model, tokenizer, controller, *pairs(tiny))
+    np.testing.assert_allclose(found.controlled, found.free, atol=1e-5)
+
+
+def test_what_the_theorem_is_not_about_is_refused(tiny):
+    model, tokenizer, controller = fitted(tiny)
+    rows, moved = pairs(tiny)
+    for other in (controller.retune(scheme="P", layers=[0]),):
+        with pytest.raises(ValueError, match="P control of all states"):
+            error_profiles(model, tokenizer, other, rows, moved)
+    with pytest.raises(ValueError, match="19 attacked rows for 20"):
+        error_profiles(model, tokenizer, controller, rows, moved[1:])
+    longer = [dict(row, hypothesis=row["hypothesis"] + " dog") for row in rows]
+    with pytest.raises(ValueError, match="as many tokens"):
+        error_profiles(model, tokenizer, controller, rows, longer)
+
+
+def test_blocks_by_themselves_give_the_states(tiny, kind):
+    model, inputs = tiny.model(kind), tiny.inputs(kind)
+    states, functions, mask = block_functions(model, inputs)
+    with torch.no_grad():
+        for t, function in enumerate(functions):
+            moved = function(states[t])
+            torch.testing.assert_close(moved[mask], states[t + 1][mask], rtol=0, atol=1e-5)
+    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+    with pytest.raises(ValueError, match="training mode"):
+        block_functions(model.train(), inputs)
+
+
+def test_geometry_of_a_matrix_is_that_of_its_singular_values():
+    draw = torch.Generator().manual_seed(0)
+    J = torch.randn(12, 12, generator=draw, dtype=torch.float64)
+    x = torch.zeros(400, 1, 12, dtype=torch.float64)
+    mask = torch.ones(400, 1, dtype=torch.bool)
+    here = torch.linalg.qr(torch.randn(12, 4, generator=draw, dtype=torch.float64)).Q
+    there = torch.linalg.qr(J @ here).Q
+    found = block_geometry(lambda v: v @ J.T, x, mask, here, there, draws=20)
+    squares = torch.linalg.svdvals(J) ** 2
+    assert found.growth == pytest.approx(float(squares.mean() ** 0.5), rel=0.03)
+    assert found.spread == pytest.approx(float(squares.std(correction=0) / squares.mean()), rel=0.1)
+    assert found.largest * found.growth == pytest.approx(float(squares.max() ** 0.5), rel=0.02)
+    assert found.leaves < 1e-12 < found.enters < 1
+    with pytest.raises(ValueError, match="draws is 0"):
+        block_geometry(lambda v: v, x, mask, here, there, draws=0)
+
+
+def test_geometry_of_a_real_block_leaves_padding_out(tiny):
+    model, inputs = tiny.model("bert"), tiny.inputs("bert")
+    states, functions, mask = block_functions(model, inputs)
+    basis = torch.linalg.qr(torch.randn(tiny.width, 5)).Q
+    found = block_geometry(functions[0], states[0], mask, basis, basis, draws=3)
+    noisy = torch.where(mask[..., None], states[0], 100 * torch.ones_like(states[0]))
+    again = block_geometry(functions[0], noisy, mask, basis, basis, draws=3)
+    np.testing.assert_allclose(found, again, rtol=1e-4)
