@@ -15,9 +15,19 @@ from datasets import Dataset, concatenate_datasets
 
 from pidlib.attacks import attack, transfer_rows
 from pidlib.data import FEATURES, VARIABLE, fingerprint, hold_out, load_nli
+from pidlib.decoders import TARGETS, decoder_classifier
 from pidlib.files import sha256, write_json
 from pidlib.freelb import FreeLB
-from pidlib.models import ADAPTERS, BASE, BASE_SHA256, base_classifier, load_adapter
+from pidlib.models import (
+    ADAPTERS,
+    BASE,
+    BASE_SHA256,
+    Model,
+    base_classifier,
+    base_folder,
+    load_adapter,
+    load_tokenizer,
+)
 from pidlib.outcomes import Outcome
 from pidlib.predictions import predict
 from pidlib.training import Curve, LoraSettings, save_adapter, set_weights, train_lora, with_lora
@@ -41,9 +51,9 @@ class Training:
 
     Attributes
     ----------
-    kind : {"standard", "a2t", "freelb"}
+    kind : {"standard", "a2t", "freelb", "decoder"}
         What the last epoch trains on: plain text, attacked text as well, or disturbed
-        embeddings.
+        embeddings. "decoder" is trained as "standard", on the decoder made of MiniLM.
     seed : int
 
     Source: §3.1 (standard, adversarial and FreeLB training).
@@ -58,6 +68,7 @@ TRAININGS = {
     "minilm-nli-a2t": Training("a2t"),
     "minilm-nli-freelb": Training("freelb"),
     "minilm-nli-second": Training(seed=1),
+    "minilm-opt": Training("decoder"),
 }
 
 
@@ -143,6 +154,8 @@ def make_adapter(
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
     training = TRAININGS[name]
     first = replace(settings or LoraSettings(), seed=training.seed)
+    if training.kind == "decoder":
+        first = replace(first, targets=TARGETS, trained=("score",))
     stop = min(START_EPOCHS, first.epochs)
     left = 1 - stop / first.epochs if stop < first.epochs else 1.0
     last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
@@ -156,8 +169,8 @@ def make_adapter(
     rows = concatenate_datasets(list(train.values()))
     report(f"{len(rows)} training pairs: { {key: len(part) for key, part in train.items()} }")
 
-    begun = runs / f"start-{training.seed}"
-    base = base_classifier(first.seed, "eager")  # its backward pass is the faster on a processor
+    begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
+    base = _fresh(training, "eager")  # its backward pass is the faster on a processor
     curve = train_lora(*base, rows, validation, begun, first, report, stop=stop)
     start = begun / f"epoch-{stop}.safetensors"
     extra = rows.select(_twice(len(rows), training.seed))
@@ -169,10 +182,10 @@ def make_adapter(
     rows = concatenate_datasets([rows, extra])
     run = runs / name
     method = FreeLB() if training.kind == "freelb" else None
-    base = base_classifier(first.seed, "eager")
+    base = _fresh(training, "eager")
     end = train_lora(*base, rows, validation, run, last, report, start=start, method=method)
 
-    model = _trained(run / "epoch-1.safetensors", first)
+    model = _trained(run / "epoch-1.safetensors", first, training)
     folder = target or ADAPTERS / name
     adapter = save_adapter(model, folder, BASE)
     record = {
@@ -208,9 +221,18 @@ def _twice(n: int, seed: int) -> list[int]:
     return sorted(int(k) for k in chosen)
 
 
-def _trained(checkpoint: Path, settings: LoraSettings) -> Any:
+def _fresh(training: Training, attention: str | None = None) -> Model:
+    """Return what a training starts from."""
+    if training.kind != "decoder":
+        return base_classifier(training.seed, attention)
+    folder = base_folder()
+    model = decoder_classifier(folder, training.seed, attention)
+    return Model(model, load_tokenizer(folder, decoder=True))
+
+
+def _trained(checkpoint: Path, settings: LoraSettings, training: Training) -> Any:
     """Return the wrapped model with the weights of a checkpoint, in evaluation mode."""
-    model = with_lora(base_classifier(settings.seed).model, settings).eval()
+    model = with_lora(_fresh(training).model, settings).eval()
     set_weights(model, checkpoint)
     return model
 
@@ -225,7 +247,7 @@ def _attacked(
     report: Callable[[str], None],
 ) -> tuple[Dataset, list[Outcome]]:
     """Attack the chosen rows by A2T; captions with the lexicon, real text with PPDB."""
-    model = _trained(start, settings).merge_and_unload()
+    model = _trained(start, settings, Training("a2t", settings.seed)).merge_and_unload()
     tokenizer = base_classifier(settings.seed).tokenizer
     places = _twice(len(rows), settings.seed)
     parts = {"lexicon": [], "ppdb": []}

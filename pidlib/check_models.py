@@ -64,3 +64,58 @@ def singular_spread(answer: Callable) -> None:
 
     hint = "np.linalg.svd gives singular values; square them; std over mean"
     judge(answer, cases(), hint, "use the squares of the singular values")
+
+
+def state_gradient(answer: Callable) -> None:
+    """Check a function (v, u, next_u, W, J, c) -> derivative of the cost in v.
+
+    Parameters
+    ----------
+    answer : function
+        Of a controlled state (d,), its control, the next control, the weight (d, d), the
+        derivative of the block (d, d) and c; returns (d,).
+
+    Examples
+    --------
+    >>> state_gradient(lambda v, u, next_u, W, J, c: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours; equation iterative-states.
+    """
+
+    def cases() -> Iterator:
+        for seed in range(4):
+            random = np.random.default_rng(seed)
+            v, u, after = random.standard_normal((3, 4))
+            W, J = random.standard_normal((2, 4, 4))
+            W, c = W @ W.T, 0.1 + seed
+            yield (v, u, after, W, J, c), W @ v + c * u - c * J.T @ after
+
+    hint = "v enters its own loss, u = v - x, and next_u = next_v - F(v)"
+    judge(answer, cases(), hint, "where this is zero, c u is the costate")
+
+
+def collapse(answer: Callable) -> None:
+    """Check a function (labels) -> share of the most frequent answer.
+
+    Parameters
+    ----------
+    answer : function
+        Of an (N,) array of answers 0, 1, 2; returns a number from 1/3 to 1.
+
+    Examples
+    --------
+    >>> collapse(lambda labels: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours; section 3.4, Table 4.
+    """
+
+    def cases() -> Iterator:
+        for seed in range(4):
+            labels = np.random.default_rng(seed).integers(3, size=20 + seed)
+            labels = np.zeros(9, int) if seed == 3 else labels
+            yield (labels,), np.bincount(labels).max() / len(labels)
+
+    hint = "count each label; the most frequent one, over all rows"
+    judge(answer, cases(), hint, "1 is a classifier that answers without reading")

