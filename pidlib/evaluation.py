@@ -87,7 +87,8 @@ class Paired:
         low, high = self.interval()
         return (
             f"{100 * self.gain:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}] "
-            f"({self.won} won, {self.lost} lost, p = {self.p:.2g})"
+            f"({self.won} won, {self.lost} lost, p {'= ' if self.p else '< '}"
+            f"{self.p or 1e-300:.2g})"
         )
 
 
