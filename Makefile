@@ -45,9 +45,9 @@ lint: $(STAMP)
 stored: $(STAMP)
 	$(PY) tools/book.py stored
 
-# The chapters never see the reader's own data folder.
+# The chapters never see the reader's own data folder. One thread each: the workers are two.
 notebooks: $(STAMP)
-	env -u PIDLIB_DATA_DIR HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false \
+	env -u PIDLIB_DATA_DIR HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1 \
 	  $(PY) -m pytest -n $(WORKERS) --dist loadfile $(NBVAL) $(NOTEBOOKS)
 
 quick: $(STAMP)

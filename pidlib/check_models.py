@@ -119,3 +119,47 @@ def collapse(answer: Callable) -> None:
 
     hint = "count each label; the most frequent one, over all rows"
     judge(answer, cases(), hint, "1 is a classifier that answers without reading")
+
+
+def least_ratio(answer: Callable) -> None:
+    """Check a function (k, T, d, tokens) -> least ratio of times with and without control.
+
+    Parameters
+    ----------
+    answer : function
+        Of four whole numbers; returns a number above 1.
+
+    Examples
+    --------
+    >>> least_ratio(lambda k, T, d, tokens: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours; equation cost-bound.
+    """
+    cases = [(5, 6, 768, 32), (7, 24, 2048, 32), (1, 1, 16, 400), (3, 12, 768, 1)]
+    made = (
+        (c, 1 + c[0] / c[1] * 2 * c[2] ** 2 / (24 * c[2] ** 2 + 4 * c[3] * c[2])) for c in cases
+    )
+    hint = "2 d^2 for each control, 24 d^2 + 4 l d for each block; k of T"
+    judge(answer, made, hint, "long texts make the control cheaper, in proportion")
+
+
+def cheapest(answer: Callable) -> None:
+    """Check a function (r, d) -> least multiplications a token of P control.
+
+    Parameters
+    ----------
+    answer : function
+        Of the rank and the width; returns a whole number.
+
+    Examples
+    --------
+    >>> cheapest(lambda r, d: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours; `pidlib.laws.Gain`.
+    """
+    cases = [(10, 100), (60, 100), (95, 100), (50, 100), (384, 384)]
+    made = (((r, d), min(d * d, 2 * d * min(r, d - r))) for r, d in cases)
+    hint = "compare d d with 2 d m, where m is the smaller of r and d - r"
+    judge(answer, made, hint, "rank one or rank d - 1: both are thin")

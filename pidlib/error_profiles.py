@@ -13,6 +13,7 @@ from torch import Tensor
 from pidlib.batches import MAX_LENGTH, texts
 from pidlib.blocks import read_states
 from pidlib.controller import PIDController
+from pidlib.eigenbases import Eigenbases
 from pidlib.gains import attenuation
 
 
@@ -170,3 +171,55 @@ def _same_length(tokenizer: Any, rows: Sequence, attacked: Sequence) -> list[int
         first, second = texts(part)
         lengths.append([len(ids) for ids in tokenizer(first, second)["input_ids"]])
     return [k for k, (a, b) in enumerate(zip(*lengths, strict=True)) if a == b <= MAX_LENGTH]
+
+
+def outside_norms(
+    model: Any,
+    tokenizer: Any,
+    bases: Eigenbases,
+    rows: Sequence[Mapping[str, Any]],
+    variance: float = 0.99,
+    batch_size: int = 32,
+) -> dict[str, np.ndarray]:
+    """Mean length of what states, sums and differences have outside their subspaces.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load_model` returns them.
+    bases : Eigenbases
+        Of a fitted controller.
+    rows : sequence of mappings
+    variance : float
+        Share kept by the subspaces.
+    batch_size : int
+
+    Returns
+    -------
+    dict of str to (T,) array
+        By term, P, I and D: mean over real tokens of |Q_t s_t|, where s_t is x_t, the sum
+        of x_0 to x_t, or x_t - x_{t-1} (x_0 at t = 0).
+
+    Source: Table 7 (embedding errors). Departure: a length for each term; the paper prints
+    one for "the combination of P, I, and D" and does not say which.
+    """
+    depth, tokens = bases.origin.depth, 0
+    terms = list(bases.values)
+    frames = {i: [bases.basis(i, t, variance) for t in range(depth)] for i in terms}
+    sums = {i: np.zeros(depth) for i in terms}
+    for start in range(0, len(rows), batch_size):
+        part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
+        inputs = _encode(tokenizer, part, model.device)
+        mask = inputs["attention_mask"].bool().cpu()
+        states = _states(model, inputs)[:depth]
+        seen = {
+            "P": states,
+            "I": states.cumsum(0),
+            "D": torch.cat([states[:1], states.diff(dim=0)]),
+        }
+        for i in terms:
+            for t, basis in enumerate(frames[i]):
+                s = seen[i][t][mask]
+                sums[i][t] += float((s - (s @ basis) @ basis.T).norm(dim=-1).sum())
+        tokens += int(mask.sum())
+    return {i: total / tokens for i, total in sums.items()}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from pidlib.blocks import read_states
 from pidlib.controller import PIDController
-from pidlib.error_profiles import error_profiles
+from pidlib.error_profiles import error_profiles, outside_norms
 from pidlib.jacobians import block_functions, block_geometry
 
 
@@ -97,3 +98,22 @@ def test_geometry_of_a_real_block_leaves_padding_out(tiny):
     noisy = torch.where(mask[..., None], states[0], 100 * torch.ones_like(states[0]))
     again = block_geometry(functions[0], noisy, mask, basis, basis, draws=3)
     np.testing.assert_allclose(found, again, rtol=1e-4)
+
+
+def test_lengths_outside_are_those_of_the_projections(tiny):
+    model, tokenizer, controller = fitted(tiny)
+    rows = tiny.rows(7)
+    found = outside_norms(model, tokenizer, controller.bases, rows, 0.8, batch_size=3)
+    expected, tokens = {i: np.zeros(tiny.depth) for i in "PID"}, 0
+    for row in rows:
+        inputs = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
+        with torch.no_grad():
+            x = [v[0].double() for v in read_states(model, inputs).values]
+        tokens += len(x[0])
+        for t in range(tiny.depth):
+            seen = {"P": x[t], "I": sum(x[: t + 1]), "D": x[t] - x[t - 1] if t else x[0]}
+            for i, s in seen.items():
+                off = s @ controller.bases.projection(i, t, 0.8)
+                expected[i][t] += float(off.norm(dim=-1).sum())
+    for i in "PID":
+        np.testing.assert_allclose(found[i], expected[i] / tokens, rtol=1e-4)

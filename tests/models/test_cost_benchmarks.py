@@ -1,0 +1,101 @@
+"""The cost benchmark compares like with like, and counts what it says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import pidlib.cost_benchmarks as cost
+from pidlib.cost_benchmarks import RandomControl, build, measure, size_cost, subspace_cost
+from pidlib.pontryagin import Pontryagin
+from pidlib.results import read_result
+
+SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return build("BERTLarge", depth=3, intermediate_size=24, **SMALL)
+
+
+@pytest.mark.parametrize("terms", ["P", "PD"])
+def test_the_naive_control_is_the_same_control(model, tiny, terms):
+    inputs = tiny.inputs("bert")
+    control = RandomControl(model, terms, None, {"P": 0.25, "D": 0.5})
+    with torch.no_grad():
+        base = model(**inputs).logits
+        with control.attached(model):
+            ours = model(**inputs).logits
+        with control.naive(model):
+            naive = model(**inputs).logits
+    torch.testing.assert_close(ours, naive, rtol=0, atol=1e-5)
+    assert not torch.allclose(ours, base, atol=1e-3)
+    forms = {kinds[control.scheme].form for kinds in control.feedback.values()}
+    assert forms == ({"thin 4"} if terms == "P" else {"dense"})
+
+
+def test_pmp_starts_from_that_control(model, tiny):
+    inputs = tiny.inputs("bert")
+    control = RandomControl(model, "PD", None, {"P": 0.25, "D": 0.5})
+    with control.attached(model), torch.no_grad():
+        expected = model(**inputs).logits
+    still = Pontryagin(control, sweeps=0).solve(model, inputs).output.logits
+    torch.testing.assert_close(still, expected, rtol=0, atol=1e-5)
+    moved = Pontryagin(control, sweeps=4, tolerance=0.0).solve(model, inputs).descent
+    assert (moved.costs[-1] < moved.costs[0]).all()
+
+
+def test_bound_counts_one_dense_product_a_state(model):
+    found = size_cost(model, "small", "all", batch=2, rounds=2, sweeps=1, tokens=8)
+    assert found.controlled == found.depth == 3 and found.width == 16
+    with torch.inference_mode():
+        ids = torch.randint(5, 50, (2, 8))
+        flops = cost._operations(model, {"input_ids": ids, "attention_mask": ids > 0}, None)
+    assert found.bound == pytest.approx(1 + 3 * 2 * 16 * 16 * 16 / flops)
+    assert found.pmp is not None and found.per_sweep > 0
+    assert found.ours.low <= found.ours.value <= found.ours.high
+
+
+def test_published_states_are_those_of_the_published_code():
+    changes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8}
+    control = RandomControl(build("RoBERTaBase", vocab_size=50, **changes), "PD", "published")
+    assert control.hooked == [0, 1, 2]
+
+
+def test_a_stream_gives_the_subspace_of_the_stored_tensor():
+    found = subspace_cost(N=40, length=6, d=24)
+    assert found.gap < 1e-6 and found.ratio == found.stored / found.streamed
+
+
+def test_result_file_is_whole(tmp_path, monkeypatch):
+    monkeypatch.setitem(cost.ARCHITECTURES, "tiny", ("bert", {"intermediate_size": 24, **SMALL}))
+    monkeypatch.setattr(cost, "subspace_cost", lambda **k: subspace_cost(20, 4, 8))
+    said = []
+    cost.run_cost_benchmark(tmp_path, quick=True, report=said.append, device="cpu", names=["tiny"])
+    result = read_result(tmp_path / "bench-cost.json")
+    cells = result["counts"]["sizes"]
+    assert [(c["layers"], c["batch"]) for c in cells] == [
+        ("published", 1), ("published", 2), ("all", 1), ("all", 2),
+    ]  # fmt: skip
+    assert sum(c["pmp"] is not None for c in cells) == 1 and len(said) == 5
+    assert json.dumps(result["counts"], allow_nan=False)
+
+
+def test_bad_settings_are_named(model):
+    with pytest.raises(ValueError, match="unknown architecture 'T5'"):
+        build("T5")
+    with pytest.raises(ValueError, match="0 rounds"):
+        measure(model, {"base": lambda: None}, rounds=0)
+    with pytest.raises(ValueError, match="a 'base'"):
+        measure(model, {"ours": lambda: None}, rounds=1)
+
+
+def test_ratios_are_to_the_base_of_the_same_round(model, monkeypatch):
+    clock = iter(np.linspace(1, 4, 100))
+    monkeypatch.setattr(cost, "_clock", lambda device: lambda run: run() * next(clock))
+    found = measure(model, {"base": lambda: 1.0, "twice": lambda: 2.0}, rounds=20)
+    assert found["twice"].value == pytest.approx(2, rel=0.1)
