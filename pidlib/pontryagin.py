@@ -110,6 +110,9 @@ class Pontryagin:
             raise ValueError(
                 f"c is {self.controller.c}; PMP needs a finite control cost above 0, such as 1e-3"
             )
+        gains = parse_gains(self.controller.scheme, self.controller.gains)
+        if not any(gains.values()):
+            raise ValueError(f"the gains are {gains}; PMP needs one above 0")
 
     def solve(self, model: nn.Module, inputs: Mapping[str, Any]) -> Solution:
         """Find the controls of one batch and the model's output under them.
@@ -158,12 +161,15 @@ class Pontryagin:
         """
         with self.controller.claimed(model) as found:
             forward, own = found.model.forward, "forward" in vars(found.model)
-            names = list(inspect.signature(forward).parameters)
+            signature = inspect.signature(forward)
 
             @wraps(forward)
             def solved(*args: Any, **kwargs: Any) -> Any:
-                inputs = {**dict(zip(names, args, strict=False)), **kwargs}
-                return self._solve(found, forward, inputs).output
+                given = signature.bind(*args, **kwargs).arguments
+                for name, kind in signature.parameters.items():
+                    if kind.kind is kind.VAR_KEYWORD:
+                        given.update(given.pop(name, {}))
+                return self._solve(found, forward, given).output
 
             found.model.forward = solved
             try:
@@ -205,7 +211,7 @@ class Pontryagin:
             controls[t] = v - x
             return v
 
-        with torch.no_grad(), found.control(apply):
+        with torch.no_grad(), _full_precision(found.model), found.control(apply):
             output = forward(**inputs)
         return Solution(output, controls, descent)
 
@@ -241,7 +247,7 @@ class Pontryagin:
 
     def _loss(self, mask: Tensor) -> RunningLoss:
         """Make the running loss of a batch whose real tokens `mask` (B, l) marks."""
-        c, real = self.controller.c, mask
+        c, real = self.controller.c, mask[..., None]
         weights: dict[tuple[int, str], Tensor] = {}
 
         def of(t: int, key: str, like: Tensor) -> Tensor:
@@ -252,6 +258,7 @@ class Pontryagin:
             return weights[t, key]
 
         def loss(t: int, states: Sequence[Tensor], u: Tensor) -> Tensor:
+            u = torch.where(real, u, torch.zeros_like(u))  # before it is squared: no NaN gets in
             cost = 0.5 * c * (u * u).sum((-1, -2))
             if t not in self._weights:
                 return cost
@@ -261,8 +268,8 @@ class Pontryagin:
                 past = {"P": 0.0, "I": sum(states[:t]), "D": -states[t - 1] if t else 0.0}
                 seen = {i: v + past[i] for i in self._weights[t]}
             for key, z in seen.items():
-                off = (z * (z @ of(t, key, z))).sum(-1)
-                cost = cost + 0.5 * (off * real.to(off)).sum(-1)
+                z = torch.where(real, z, torch.zeros_like(z))
+                cost = cost + 0.5 * (z * (z @ of(t, key, z))).sum((-1, -2))
             return cost
 
         return loss
@@ -329,7 +336,7 @@ def _fed(law: Control, t: int, x: Tensor, mask: Tensor) -> Tensor:
 
 
 def _check(model: nn.Module) -> None:
-    if model.training:
+    if any(module.training for module in model.modules()):
         raise ValueError("the model is in training mode; call model.eval() before PMP")
     half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
     if half:

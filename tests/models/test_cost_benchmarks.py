@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
 import torch
 
 import pidlib.cost_benchmarks as cost
-from pidlib.cost_benchmarks import RandomControl, build, measure, size_cost, subspace_cost
+from pidlib.cost_benchmarks import RandomControl, build, measure, ratio, size_cost, subspace_cost
 from pidlib.pontryagin import Pontryagin
 from pidlib.results import read_result
 
@@ -72,7 +73,9 @@ def test_a_stream_gives_the_subspace_of_the_stored_tensor():
 
 
 def test_result_file_is_whole(tmp_path, monkeypatch):
-    monkeypatch.setitem(cost.ARCHITECTURES, "tiny", ("bert", {"intermediate_size": 24, **SMALL}))
+    tiny = {"intermediate_size": 24, "num_hidden_layers": 3, **SMALL}
+    monkeypatch.setitem(cost.ARCHITECTURES, "tiny", ("bert", tiny))
+    monkeypatch.setitem(cost.PUBLISHED, ("bert", 3), 1)
     monkeypatch.setattr(cost, "subspace_cost", lambda **k: subspace_cost(20, 4, 8))
     said = []
     cost.run_cost_benchmark(tmp_path, quick=True, report=said.append, device="cpu", names=["tiny"])
@@ -88,14 +91,29 @@ def test_result_file_is_whole(tmp_path, monkeypatch):
 def test_bad_settings_are_named(model):
     with pytest.raises(ValueError, match="unknown architecture 'T5'"):
         build("T5")
+    cpu, base = torch.device("cpu"), {"base": nullcontext}
     with pytest.raises(ValueError, match="0 rounds"):
-        measure(model, {"base": lambda: None}, rounds=0)
+        measure(lambda: None, base, cpu, rounds=0)
     with pytest.raises(ValueError, match="a 'base'"):
-        measure(model, {"ours": lambda: None}, rounds=1)
+        measure(lambda: None, {"ours": nullcontext}, cpu, rounds=1)
+    with pytest.raises(ValueError, match="no choice of states for bert of 3"):
+        RandomControl(model, layers="published")
 
 
-def test_ratios_are_to_the_base_of_the_same_round(model, monkeypatch):
-    clock = iter(np.linspace(1, 4, 100))
-    monkeypatch.setattr(cost, "_clock", lambda device: lambda run: run() * next(clock))
-    found = measure(model, {"base": lambda: 1.0, "twice": lambda: 2.0}, rounds=20)
-    assert found["twice"].value == pytest.approx(2, rel=0.1)
+def test_ratios_are_to_the_base_of_the_same_round(monkeypatch):
+    clock, inside = iter(np.linspace(1, 4, 200)), []
+
+    @contextmanager
+    def twice():
+        inside.append(2.0)
+        yield
+        inside.pop()
+
+    def timed(_device):
+        return lambda call: (inside[-1] if inside else 1.0) * next(clock)
+
+    monkeypatch.setattr(cost, "_clock", timed)
+    taken = measure(lambda: None, {"base": nullcontext, "twice": twice}, None, rounds=40)
+    found = ratio(taken["twice"], taken["base"])
+    assert len(taken["base"]) == 40 and found.value == pytest.approx(2, rel=0.05)
+    assert found.low <= found.value <= found.high

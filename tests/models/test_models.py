@@ -142,7 +142,8 @@ def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
 
 
 def test_trainings_differ_in_their_last_epoch_alone():
-    records = {name: training_record(name) for name in TRAININGS}
+    names = [name for name, training in TRAININGS.items() if training.kind != "decoder"]
+    records = {name: training_record(name) for name in names}
     assert set(records) <= set(adapters())
     one, a2t, freelb, second = records.values()
     assert one["start"] == a2t["start"] == freelb["start"] != second["start"]

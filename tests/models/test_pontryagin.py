@@ -285,11 +285,16 @@ def test_bad_settings_and_models_are_named(tiny):
     for c in (0.0, float("inf")):
         with pytest.raises(ValueError, match="finite control cost"):
             Pontryagin(controller.retune(c=c))
+    with pytest.raises(ValueError, match="needs one above 0"):
+        Pontryagin(controller.retune(gains={"P": 0.0}))
     for changed in ({"step": 0.0}, {"sweeps": -1}, {"memory": -1}, {"tolerance": float("nan")}):
         with pytest.raises(ValueError, match="step must be positive"):
             Pontryagin(controller, **changed).solve(model, inputs)
     with pytest.raises(ValueError, match="training mode"):
         Pontryagin(controller).solve(model.train(), inputs)
+    model.eval().bert.encoder.layer[1].train()
+    with pytest.raises(ValueError, match="training mode"):
+        Pontryagin(controller).solve(model, inputs)
     model.eval()
     with pytest.raises(ValueError, match="too coarse"):
         Pontryagin(controller).solve(model.bfloat16(), inputs)
