@@ -23,14 +23,7 @@ from pidlib.check_gains import (
     pair_left,
     share_left,
 )
-from pidlib.check_models import (
-    cheapest,
-    collapse,
-    least_ratio,
-    predicted_norm,
-    singular_spread,
-    state_gradient,
-)
+from pidlib.check_models import predicted_norm, singular_spread
 from pidlib.check_pontryagin import (
     basic_sweep,
     converges,
@@ -66,9 +59,7 @@ __all__ = [
     "bellman_step",
     "best_cost",
     "beyond_placebo",
-    "cheapest",
     "clean_bias",
-    "collapse",
     "constant_accuracy",
     "converges",
     "cost_for_share",
@@ -86,7 +77,6 @@ __all__ = [
     "largest_gain",
     "largest_step",
     "layers_needed",
-    "least_ratio",
     "mean_gain_excess",
     "memory_layers",
     "merged_covariance",
@@ -111,7 +101,6 @@ __all__ = [
     "six_layers",
     "smallest_rank",
     "split",
-    "state_gradient",
     "tilt_damage",
     "tokens_of_word",
     "total_gain",
