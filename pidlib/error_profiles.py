@@ -32,12 +32,12 @@ class ErrorProfiles:
         What Theorem 1 predicts from x̄_0 - x_0.
     general : (N, T + 1) array
         The same with the clean text's part off the subspace, which Theorem 1 takes as nil.
-    first, first_theorem : (N, T + 1) arrays
-        `controlled` and `theorem` of the first token.
+    first, first_free, first_theorem, first_general : (N, T + 1) arrays
+        The same four of the first token.
     scale : (T + 1,) array
         Root of the mean square of a clean state.
-    pairs, left_out : int
-        Pairs used, and pairs whose lengths in tokens differ.
+    pairs, left_out, unchanged : int
+        Pairs used; pairs whose lengths in tokens differ; pairs that the attack left alone.
 
     Source: Theorem 1, Table 6. Departure: the paper does not say how it aligns texts.
     """
@@ -47,10 +47,13 @@ class ErrorProfiles:
     theorem: np.ndarray
     general: np.ndarray
     first: np.ndarray
+    first_free: np.ndarray
     first_theorem: np.ndarray
+    first_general: np.ndarray
     scale: np.ndarray
     pairs: int
     left_out: int
+    unchanged: int
 
 
 def error_profiles(
@@ -92,9 +95,10 @@ def error_profiles(
         )
     if len(rows) != len(attacked):
         raise ValueError(f"{len(attacked)} attacked rows for {len(rows)} rows")
-    same = _same_length(tokenizer, rows, attacked)
+    alike = _same_length(tokenizer, rows, attacked)
+    same = [k for k in alike if texts([rows[k]]) != texts([attacked[k]])]
     if not same:
-        raise ValueError("no attacked text has as many tokens as its clean form")
+        raise ValueError("no changed text has as many tokens as its clean form")
     basis = controller.bases.basis("P", 0, controller.variance)
     left = attenuation(controller.depth, controller.c)
     parts: dict[str, list[np.ndarray]] = {}
@@ -115,12 +119,19 @@ def error_profiles(
             "free": _per_token(z - x, mask),
             **_predictions(z[0] - x[0], x[0], basis, left, mask),
             "first": (held - x)[:, :, 0].norm(dim=-1).T.numpy(),
+            "first_free": (z - x)[:, :, 0].norm(dim=-1).T.numpy(),
         }
         for name, value in found.items():
             parts.setdefault(name, []).append(value)
     whole = {name: np.concatenate(values) for name, values in parts.items()}
     scale = np.sqrt(energy / tokens)
-    return ErrorProfiles(**whole, scale=scale, pairs=len(same), left_out=len(rows) - len(same))
+    return ErrorProfiles(
+        **whole,
+        scale=scale,
+        pairs=len(same),
+        left_out=len(rows) - len(alike),
+        unchanged=len(alike) - len(same),
+    )
 
 
 def _predictions(
@@ -140,6 +151,7 @@ def _predictions(
         "theorem": _mean(theorem, mask),
         "general": _mean(general, mask),
         "first_theorem": theorem[:, :, 0].sqrt().T.numpy(),
+        "first_general": general[:, :, 0].sqrt().T.numpy(),
     }
 
 

@@ -32,12 +32,12 @@ def pairs(tiny):
 def test_first_state_is_predicted_exactly_and_the_first_token_never(tiny):
     model, tokenizer, controller = fitted(tiny)
     found = error_profiles(model, tokenizer, controller, *pairs(tiny), batch_size=6)
-    assert found.pairs == 19 and found.left_out == 1
+    assert found.left_out == 1 and found.pairs + found.unchanged == 19 and found.unchanged > 0
+    assert (found.controlled[:, 0] > 0).all()
     np.testing.assert_allclose(found.theorem[:, 0], found.controlled[:, 0], atol=1e-6)
     np.testing.assert_allclose(found.general[:, 0], found.controlled[:, 0], atol=1e-6)
-    assert found.first_theorem.max() < 1e-6 and found.controlled.shape == (19, 4)
-    changed = found.controlled[:, 0] > 0
-    assert changed.any() and (found.first[changed, -1] > 0).all()
+    assert found.first_theorem.max() < 1e-6 and found.controlled.shape == (found.pairs, 4)
+    assert (found.first_free[:, -1] > 0).all()
     again = error_profiles(model, tokenizer, controller, *pairs(tiny), batch_size=32)
     np.testing.assert_allclose(again.controlled, found.controlled, atol=1e-5)
 
@@ -46,6 +46,7 @@ def test_without_control_the_two_true_errors_are_one(tiny):
     model, tokenizer, controller = fitted(tiny, c=1e12)
     found = error_profiles(model, tokenizer, controller, *pairs(tiny))
     np.testing.assert_allclose(found.controlled, found.free, atol=1e-5)
+    np.testing.assert_allclose(found.first, found.first_free, atol=1e-5)
 
 
 def test_what_the_theorem_is_not_about_is_refused(tiny):
