@@ -67,7 +67,7 @@ def singular_spread(answer: Callable) -> None:
 
 
 def state_gradient(answer: Callable) -> None:
-    """Check a function (v, u, next_u, W, J, c) -> derivative of the cost in v.
+    """Check a function (v, u, next_u, W, A, c) -> derivative of the cost in v.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def state_gradient(answer: Callable) -> None:
 
     Examples
     --------
-    >>> state_gradient(lambda v, u, next_u, W, J, c: None)  # doctest: +ELLIPSIS
+    >>> state_gradient(lambda v, u, next_u, W, A, c: None)  # doctest: +ELLIPSIS
     not yet: ...
 
     Source: ours; equation iterative-states.
