@@ -145,21 +145,21 @@ def least_ratio(answer: Callable) -> None:
 
 
 def cheapest(answer: Callable) -> None:
-    """Check a function (r, d) -> least multiplications a token of P control.
+    """Check a function (r_P, r_D, d) -> least multiplications a token of P-D control.
 
     Parameters
     ----------
     answer : function
-        Of the rank and the width; returns a whole number.
+        Of two ranks and the width; returns a whole number.
 
     Examples
     --------
-    >>> cheapest(lambda r, d: None)  # doctest: +ELLIPSIS
+    >>> cheapest(lambda r_P, r_D, d: None)  # doctest: +ELLIPSIS
     not yet: ...
 
     Source: ours; `pidlib.laws.Gain`.
     """
-    cases = [(10, 100), (60, 100), (95, 100), (50, 100), (384, 384)]
-    made = (((r, d), min(d * d, 2 * d * min(r, d - r))) for r, d in cases)
-    hint = "compare d d with 2 d m, where m is the smaller of r and d - r"
-    judge(answer, made, hint, "rank one or rank d - 1: both are thin")
+    cases = [(10, 20, 100), (16, 48, 100), (95, 90, 100), (20, 30, 100), (60, 70, 100)]
+    made = (((p, q, d), min(d * d, 2 * d * min(p + q, 2 * d - p - q))) for p, q, d in cases)
+    hint = "compare d d with 2 d m; m is r_P + r_D, or 2 d - r_P - r_D"
+    judge(answer, made, hint, "thin only where the ranks sum to under d / 2, or over 3 d / 2")

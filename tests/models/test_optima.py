@@ -1,0 +1,80 @@
+"""Analytic and optimal controls on the same rows: names, answers, costs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import pidlib.optima as optima
+from pidlib.controller import PIDController
+from pidlib.evaluation import right_answers
+from pidlib.experiments import unpack
+from pidlib.optima import OptimaTrial, conditions, judge, run_optima
+from pidlib.results import read_result
+
+
+@pytest.fixture(scope="module")
+def setup(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(14)
+    inputs = tiny.inputs("bert")
+    with torch.no_grad():
+        batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
+    return model, tokenizer, rows, PIDController.from_batches(model, [batch], scheme="PID")
+
+
+TRIAL = OptimaTrial(n=14, sweeps=5, thresholds=(0.9, 0.8), c=0.1)
+
+
+def test_every_law_is_compared_under_the_loss_it_was_made_for(setup):
+    made = conditions(setup[3], TRIAL)
+    names = {"none", "averaged", "PMP"}
+    assert set(made) == {
+        f"{name} {v} {loss}"
+        for v in (90, 80)
+        for loss, own in (("relaxed", {"exact-gain", "shrunk"}), ("running", {"residual"}))
+        for name in names | own
+    }
+    assert {p.sweeps for name, p in made.items() if name.startswith("PMP")} == {5}
+    assert {p.sweeps for name, p in made.items() if not name.startswith("PMP")} == {0}
+    gains = made["shrunk 90 relaxed"].controller.gains
+    assert gains == {"P": pytest.approx(0.36), "D": pytest.approx(0.36)}
+
+
+def test_answers_are_those_of_the_control_and_costs_fall(setup):
+    model, tokenizer, rows, fitted = setup
+    made = conditions(fitted, TRIAL)
+    for name in ("averaged 80 relaxed", "residual 80 running"):
+        with made[name].controller.attached(model):
+            expected = right_answers(model, tokenizer, rows)
+        found = judge(model, tokenizer, rows, made[name], batch_size=4)
+        assert (found.right == expected).all() and found.costs.shape == (1,)
+    none = judge(model, tokenizer, rows, made["none 80 relaxed"])
+    assert (none.right == right_answers(model, tokenizer, rows)).all()
+    for loss, law in (("relaxed", "exact-gain"), ("running", "residual")):
+        best = judge(model, tokenizer, rows, made[f"PMP 80 {loss}"])
+        start = judge(model, tokenizer, rows, made[f"{law} 80 {loss}"])
+        assert best.costs.shape == (6,) and best.costs[0] == pytest.approx(start.costs[0])
+        assert (np.diff(best.costs) <= 0).all() and best.costs[-1] < start.costs[-1]
+
+
+def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypatch):
+    model, tokenizer, rows, fitted = setup
+    held = SimpleNamespace(select=lambda places: [rows[k] for k in places])
+    monkeypatch.setattr(optima, "load_model", lambda name: (model, tokenizer))
+    monkeypatch.setattr(optima, "load_nli", lambda *a, **k: held)
+    monkeypatch.setattr(optima, "stored_rows", lambda *a: rows)
+    monkeypatch.setattr(optima, "fit_rows", lambda *a: rows)
+    monkeypatch.setattr(optima.PIDController, "fit", lambda *a, **k: fitted)
+    trial = OptimaTrial(n=6, sweeps=2, thresholds=(0.8,), c=0.1)
+    said = []
+    first = run_optima(trial, tmp_path / "results", tmp_path / "runs", said.append)
+    assert len(said) == 9 * 5
+    again = run_optima(trial, tmp_path / "results", tmp_path / "runs", said.append)
+    assert len(said) == 9 * 5 and again["counts"] == first["counts"]
+    result = read_result(tmp_path / "results" / "pmp-snli-test-minilm-nli.json")
+    assert "shrunk 80 relaxed" in result["examples"] and "shrunk 80 relaxed" not in result["costs"]
+    bits = unpack(result["examples"]["PMP 80 running"]["pso"], 6)
+    assert result["counts"]["PMP 80 running"]["pso"] == {"right": int(bits.sum()), "n": 6}
