@@ -211,7 +211,8 @@ class Path:
                 )
         if not bool(torch.isfinite(self.total).all()):
             raise FloatingPointError(
-                f"the cost is {float(self.total.detach().sum())}: the states overflow under these controls"
+                f"the cost is {float(self.total.detach().sum())}: the states overflow under "
+                "these controls"
             )
         states, T = self.states[:-1], len(self.free)
         tracked = [x for x in states if x.requires_grad]

@@ -23,7 +23,7 @@ from pidlib.check_gains import (
     pair_left,
     share_left,
 )
-from pidlib.check_models import collapse, predicted_norm, singular_spread, state_gradient
+from pidlib.check_models import predicted_norm, singular_spread, state_gradient
 from pidlib.check_pontryagin import (
     basic_sweep,
     converges,
@@ -60,7 +60,6 @@ __all__ = [
     "best_cost",
     "beyond_placebo",
     "clean_bias",
-    "collapse",
     "constant_accuracy",
     "converges",
     "cost_for_share",
