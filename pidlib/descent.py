@@ -70,9 +70,11 @@ def descend(
     Parameters
     ----------
     evaluate : callable (controls) -> ChainSweep
-        One pass forward and back; its costs have the shape () or (B,).
+        One pass forward and back; its costs have the shape () or (B,), and are not negative.
+        Examples whose cost or gradient is not finite count as rejected; where it raises
+        FloatingPointError, all do.
     start : sequence of T tensors
-        First controls.
+        First controls, T at least 1.
     precondition : callable (t, g) -> tensor, optional
         Linear, symmetric, positive; the identity when left out. (Q_t + c I)^-1 makes a step
         of length 1 the basic method of successive approximation.
@@ -95,7 +97,7 @@ def descend(
     Raises
     ------
     ValueError
-        A step, number of sweeps or tolerance out of range.
+        No controls; a step, number of sweeps or tolerance out of range.
     FloatingPointError
         The first cost or gradient is not finite.
 
@@ -115,30 +117,36 @@ def descend(
             f"step {step}, sweeps {sweeps}, memory {memory}, tolerance {tolerance}: the step "
             "must be positive, the others not negative"
         )
+    if len(start) == 0:
+        raise ValueError("there are no controls to improve: give one tensor for each state")
     u = [part.detach() for part in start]
     now = evaluate(u) if first is None else first
     cost, g = now.costs, now.gradients
+    if not bool(_finite(now).all()):
+        raise FloatingPointError("the first cost or its gradient is not finite: start elsewhere")
     inverse = _Inverse(precondition or (lambda t, g: g), memory)
     d = inverse.times(g, cost)
     slope = _inner(g, d, cost)
     length = torch.full_like(cost, step)
     costs, lengths, rejected = [cost], [], torch.zeros_like(cost, dtype=torch.int64)
     for _ in range(sweeps):
-        active = (slope > 2 * tolerance * cost) & (length > SHORTEST)
+        active = (slope > 0) & (slope > 2 * tolerance * cost) & (length > SHORTEST)
         if not bool(active.any()):
             break
         used = torch.where(active, length, torch.zeros_like(length))
         trial = [a - _spread(used, a) * b for a, b in zip(u, d, strict=True)]
+        trial = _pick(active, trial, u)  # 0 times an infinite direction is no step
         seen = _try(evaluate, trial)
         better = torch.zeros_like(active)
         if seen is not None:
-            better = active & (seen.costs <= cost - SUFFICIENT * used * slope)
+            better = active & _finite(seen) & (seen.costs <= cost - SUFFICIENT * used * slope)
             inverse.learn(u, trial, g, seen.gradients, better, cost)
             u, g = _pick(better, trial, u), _pick(better, seen.gradients, g)
             cost = torch.where(better, seen.costs, cost)
             d = inverse.times(g, cost)
             slope = _inner(g, d, cost)
-        length = torch.where(better, torch.ones_like(length), length / 4)
+        length = torch.where(active, length / 4, length)
+        length = torch.where(better, torch.ones_like(length), length)
         rejected += active & ~better
         costs.append(cost)
         lengths.append(used)
@@ -149,7 +157,7 @@ def descend(
         torch.stack(lengths) if lengths else cost.new_zeros(0, *cost.shape),
         rejected,
         left,
-        slope <= 2 * tolerance * cost,
+        (slope >= 0) & (slope <= 2 * tolerance * cost),
     )
 
 
@@ -180,10 +188,22 @@ class _Inverse:
         y = [b - a for a, b in zip(g, new_g, strict=True)]
         curvature = _inner(s, y, like)
         bent = _inner(y, [self.base(t, part) for t, part in enumerate(y)], like)
-        good = better & (curvature > 1e-10 * bent) & (bent > 0)
+        good = better & (curvature > 1e-10 * bent) & (bent > 0) & torch.isfinite(1 / curvature)
         one = torch.ones_like(like)
-        weight = torch.where(good, 1 / torch.where(good, curvature, one), 0 * one)
-        self.pairs = [*self.pairs, (s, y, weight)][-self.memory :]
+        weight = torch.where(good, 1 / torch.where(good, curvature, one), torch.zeros_like(one))
+        blank = [torch.zeros_like(a) for a in s]
+        newest = (_pick(good, s, blank), _pick(good, y, blank), weight)
+        if len(self.pairs) < self.memory:
+            self.pairs.insert(0, (blank, blank, torch.zeros_like(weight)))
+        # Each example drops its own oldest step, whatever the others of the batch do.
+        later = [*self.pairs[1:], newest]
+        if bool(good.all()):
+            self.pairs = later
+        else:
+            self.pairs = [
+                (_pick(good, a[0], b[0]), _pick(good, a[1], b[1]), torch.where(good, a[2], b[2]))
+                for a, b in zip(later, self.pairs, strict=True)
+            ]
         before = one if self.scale is None else self.scale
         self.scale = torch.where(good, curvature / torch.where(good, bent, one), before)
 
@@ -203,8 +223,15 @@ class _Inverse:
         return r
 
 
+def _finite(seen: ChainSweep) -> Tensor:
+    """Examples whose cost and gradient are finite."""
+    return torch.isfinite(seen.costs) & torch.isfinite(
+        _inner(seen.gradients, seen.gradients, seen.costs)
+    )
+
+
 def _try(evaluate: Evaluate, trial: list[Tensor]) -> ChainSweep | None:
-    """Sweep, or None where the states overflow: then every step was too large."""
+    """Sweep, or None where the states of all overflow: then every step was too large."""
     try:
         return evaluate(trial)
     except FloatingPointError:
@@ -214,9 +241,10 @@ def _try(evaluate: Evaluate, trial: list[Tensor]) -> ChainSweep | None:
 def _inner(a: Sequence[Tensor], b: Sequence[Tensor], like: Tensor) -> Tensor:
     """Sum of products over all layers and all axes that the costs have not."""
     total = sum(
-        (x * y).flatten(like.ndim).sum(-1).to(like.device) for x, y in zip(a, b, strict=True)
+        (x.to(like.dtype) * y.to(like.dtype)).flatten(like.ndim).sum(-1).to(like.device)
+        for x, y in zip(a, b, strict=True)
     )
-    return total.to(like.dtype)
+    return total
 
 
 def _spread(per_example: Tensor, like: Tensor) -> Tensor:

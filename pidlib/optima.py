@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,7 +116,9 @@ def conditions(fitted: PIDController, trial: OptimaTrial) -> dict[str, Pontryagi
         share = {
             term: g * PUBLISHED_SHARE for term, g in parse_gains(trial.scheme, at.gains).items()
         }
-        made[f"shrunk {where} relaxed"] = Pontryagin(at.retune(gains=share), sweeps=0)
+        made[f"shrunk {where} relaxed"] = Pontryagin(
+            at.retune(law="averaged", gains=share), sweeps=0
+        )
         for loss in LOSSES:
             still = {"loss": loss, "sweeps": 0}
             made[f"none {where} {loss}"] = Pontryagin(at, warm=False, **still)
@@ -191,23 +193,35 @@ def run_optima(
     ------
     FileNotFoundError
         The attacks of that trial are not recorded.
+    ValueError
+        More rows than the smallest recorded set has.
 
     Source: Table 4.
     """
-    model, tokenizer = load_model(trial.model)
     split = "test" if trial.data == "captions" else None
     rows = load_nli(trial.data, split=split)
+    stored = {r: stored_rows(rows, trial.data, r, results, trial.model) for r in RECIPES}
+    sizes = {"clean": len(rows)} | {key: len(found) for key, found in stored.items()}
+    if not 1 <= trial.n <= min(sizes.values()):
+        raise ValueError(
+            f"n is {trial.n} and the recorded sets hold {sizes}: take from 1 to "
+            f"{min(sizes.values())}, so that all are of one size"
+        )
     sets = {"clean": rows.select(range(trial.n))}
-    for recipe in RECIPES:
-        sets[recipe] = stored_rows(rows, trial.data, recipe, results, trial.model)[: trial.n]
+    sets |= {key: found[: trial.n] for key, found in stored.items()}
+    model, tokenizer = load_model(trial.model)
     fitted = PIDController.fit(
         model, tokenizer, fit_rows(trial.data, trial.fitted_on), scheme="PID", c=trial.c
     )
     weights = training_record(trial.model)["adapter"]["sha256"]
     cells, seconds = {}, 0.0
-    for name, control in conditions(fitted, trial).items():
+    made = conditions(fitted, trial)
+    for name in list(made):
+        control = made.pop(name)  # its matrices go with it
         for key, chosen in sets.items():
-            cell = {"control": control.controller.summary(), "sweeps": control.sweeps}
+            at = control.controller
+            cell = {"control": at.summary(), "gains": parse_gains(at.scheme, at.gains)}
+            cell |= {"layers": list(at.controlled), "solver": _solver(control)}
             want = {"weights": weights, "rows": fingerprint(chosen), **cell}
             place = runs / trial.name / f"{name} {key}.json"
             kept = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else None
@@ -254,6 +268,10 @@ def run_optima(
         },
         seconds=seconds,
     )
+
+
+def _solver(control: Pontryagin) -> dict[str, Any]:
+    return {field.name: getattr(control, field.name) for field in fields(control)[1:]}
 
 
 def _of(cells: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, dict[str, Any]]:

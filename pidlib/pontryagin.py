@@ -323,7 +323,7 @@ class _Run:
         try:
             with torch.enable_grad(), self.found.control(step):
                 self.forward(**self.inputs)
-                return path.back(), [part.detach() for part in path.free]
+                return path.back(partly=free is not None), [part.detach() for part in path.free]
         finally:
             hook.remove()
 

@@ -62,7 +62,12 @@ def test_answers_are_those_of_the_control_and_costs_fall(setup):
 
 def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypatch):
     model, tokenizer, rows, fitted = setup
-    held = SimpleNamespace(select=lambda places: [rows[k] for k in places])
+
+    class Held(list):
+        def select(self, places):
+            return [self[k] for k in places]
+
+    held = Held(rows)
     monkeypatch.setattr(optima, "load_model", lambda name: (model, tokenizer))
     monkeypatch.setattr(optima, "load_nli", lambda *a, **k: held)
     monkeypatch.setattr(optima, "stored_rows", lambda *a: rows)
@@ -78,3 +83,15 @@ def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypa
     assert "shrunk 80 relaxed" in result["examples"] and "shrunk 80 relaxed" not in result["costs"]
     bits = unpack(result["examples"]["PMP 80 running"]["pso"], 6)
     assert result["counts"]["PMP 80 running"]["pso"] == {"right": int(bits.sum()), "n": 6}
+
+
+def test_sets_of_unequal_size_are_refused(setup, tmp_path, monkeypatch):
+    rows = setup[2]
+    monkeypatch.setattr(optima, "load_nli", lambda *a, **k: rows)
+    monkeypatch.setattr(
+        optima, "stored_rows", lambda rows, data, recipe, *a: rows[: 3 if recipe == "pso" else 9]
+    )
+    for n in (4, 0):
+        with pytest.raises(ValueError, match=rf"n is {n} .*'pso': 3.*take from 1 to 3"):
+            run_optima(OptimaTrial(n=n), tmp_path, tmp_path, lambda line: None)
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from pidlib.blocks import find_blocks
-from pidlib.chains import chain_sweep, quadratic_loss
+from pidlib.chains import Path, chain_sweep, quadratic_loss
 from pidlib.controller import PIDController
 from pidlib.descent import descend
 from pidlib.history import Complements
@@ -239,6 +239,57 @@ def test_overflow_is_a_step_too_large_but_not_at_the_start():
     assert found.costs[-1] < found.costs[0] and wild.costs[-1] < wild.costs[0]
     with pytest.raises(FloatingPointError, match="overflow"):
         descend(lambda u: chain_sweep(blocks, loss, 1e3 * x0, u), start)
+
+
+def each_row(blocks, x0):
+    """One sweep of rows that do not touch, those that overflow left in."""
+
+    def loss(t, states, u):
+        return 0.5 * ((states[t] + u) ** 2).sum(-1) + 0.5 * (u * u).sum(-1)
+
+    def evaluate(controls):
+        with torch.enable_grad():
+            path, x = Path(), x0.clone().requires_grad_()
+            for t, block in enumerate(blocks):
+                x = block(path.step(t, x, controls[t].detach().clone().requires_grad_(), loss))
+            path.states.append(x)
+            return path.back(partly=True)
+
+    return evaluate
+
+
+def test_examples_of_a_batch_do_not_touch_each_other():
+    draw = torch.Generator().manual_seed(0)
+    x0 = 2 * torch.randn(6, 3, generator=draw, dtype=torch.float64)
+    turns = [
+        torch.linalg.qr(torch.randn(3, 3, generator=draw, dtype=torch.float64)).Q for _ in "abc"
+    ]
+    blocks = [lambda x, a=a: 3.0 * torch.tanh(x @ a) for a in turns]
+    settings = {"memory": 2, "sweeps": 25, "tolerance": 1e-9, "step": 4.0}
+    both = descend(each_row(blocks, x0), [torch.zeros_like(x0)] * 3, **settings)
+    assert len(set(both.rejected.tolist())) > 1  # the rows went different ways
+    for k in range(len(x0)):
+        one = x0[k : k + 1]
+        alone = descend(each_row(blocks, one), [torch.zeros_like(one)] * 3, **settings)
+        assert alone.rejected.item() == both.rejected[k].item()
+        for a, b in zip(alone.controls, both.controls, strict=True):
+            torch.testing.assert_close(a, b[k : k + 1], rtol=0, atol=1e-10)
+
+
+def test_an_example_that_overflows_stops_no_other():
+    x0 = torch.tensor([[0.1], [3.0]])
+    blocks = [torch.exp, torch.exp]
+    start = [torch.zeros(2, 1)] * 2
+    found = descend(each_row(blocks, x0), start, step=20.0, sweeps=1)
+    alone = descend(each_row(blocks, x0[:1]), [v[:1] for v in start], step=20.0, sweeps=1)
+    assert found.rejected[0] == alone.rejected[0]
+    assert torch.equal(found.controls[0][:1], alone.controls[0])
+    long = descend(each_row(blocks, x0), start, step=20.0, sweeps=60)
+    assert (long.costs[-1] < long.costs[0]).all() and torch.isfinite(long.controls[0]).all()
+    with pytest.raises(FloatingPointError, match="first cost"):
+        descend(each_row(blocks, x0 * torch.tensor([[1.0], [1e3]])), start)
+    with pytest.raises(ValueError, match="no controls"):
+        descend(each_row(blocks, x0), [])
 
 
 class Detached(nn.Module):

@@ -248,6 +248,13 @@ def test_bad_settings_are_named():
         chain_sweep([torch.tanh], loss, torch.ones(1), [torch.ones(1)] * 2)
     with pytest.raises(ValueError, match="give a scalar"):
         chain_sweep([torch.tanh], lambda t, x, u: u, torch.ones(1), [torch.ones(1)])
+    with pytest.raises(ValueError, match="one shape at all states"):
+        chain_sweep(
+            [torch.tanh] * 2,
+            lambda t, x, u: u.sum() if t else u.sum(-1),
+            torch.ones(2, 1),
+            [torch.ones(2, 1)] * 2,
+        )
     with pytest.raises(ValueError, match="x0 has"):
         chain_sweep([torch.tanh], loss, torch.ones(1), [torch.ones(2)])
     with pytest.raises(ValueError, match="momentum 1"):
