@@ -47,6 +47,7 @@ RANKS = {"P": 0.155, "D": 0.483}
 """Ranks as shares of the width: the means of the paper's Table 7, 317 and 989 of 2048."""
 
 TOKENS = 32  # a pair of SNLI has about thirty
+LEAST, MOST, SECONDS = 8, 100, 24.0  # rounds of a cell, and about how long it may take
 
 
 @dataclass(eq=False)
@@ -369,7 +370,7 @@ def size_cost(
     name: str,
     layers: str = "published",
     batch: int = 32,
-    rounds: int = 10,
+    rounds: int | None = None,
     sweeps: int | None = 2,
     tokens: int = TOKENS,
 ) -> SizeCost:
@@ -380,7 +381,9 @@ def size_cost(
     model : transformers.PreTrainedModel
     name : str
     layers : {"published", "all"}
-    batch, rounds, tokens : int
+    batch, tokens : int
+    rounds : int, optional
+        By default from 8 to 100, fewer for a slower model.
     sweeps : int or None
         Of PMP; None leaves it out.
 
@@ -410,11 +413,14 @@ def size_cost(
         "naive": lambda: control.naive(model),
         "thin": lambda: thin.attached(model),
     }
+    if rounds is None:
+        once = float(measure(call, {"base": nullcontext}, device, 1)["base"][0])
+        rounds = int(np.clip(SECONDS / (len(contexts) * once), LEAST, MOST))
     taken = measure(call, contexts, device, rounds)
     pmp = None
     if sweeps is not None:
         both = {"base": nullcontext, "pmp": lambda: solver.attached(model)}
-        spent = measure(call, both, device, max(5, rounds // 2))
+        spent = measure(call, both, device, max(5, rounds // 6))
         pmp = ratio(spent["pmp"], spent["base"])
     counted = [_operations(model, inputs, c) for c in (None, control, thin)]
     return SizeCost(
@@ -538,9 +544,8 @@ def run_cost_benchmark(
         large = 8 if name == "OPT" else 32
         for layers in ("published", "all"):
             for batch in (1, 2) if quick else (1, large):
-                rounds = 2 if quick else (24 if batch == 1 else 8)
                 sweeps = 2 if layers == "published" and batch > 1 else None
-                cell = size_cost(model, name, layers, batch, rounds, sweeps)
+                cell = size_cost(model, name, layers, batch, 2 if quick else None, sweeps)
                 cells.append(_plain(cell))
                 report(
                     f"{name}, {layers} layers, batch {batch}: base {cell.base_seconds:.2f} s, "
