@@ -225,31 +225,44 @@ class Moments:
             raise ValueError(
                 f"mask has shape {tuple(mask.shape)}; expected {tuple(states.shape[:2])}"
             )
-        finite = torch.isfinite(states).all(-1) | ~mask
+        if states.numel() and not all(map(torch.isfinite, states.aminmax())):
+            self._refuse(torch.isfinite(states).all(-1) | ~mask)
+        step = max(1, _CHUNK // max(1, states.shape[1] * self.width))
+        for start in range(0, len(states), step):
+            self._add(states[start : start + step], mask[start : start + step])
+        return self
+
+    def _refuse(self, finite: torch.Tensor) -> None:
+        """Raise where a real token is not finite."""
         if not finite.all():
             place = (~finite).nonzero()[0].tolist()
             raise ValueError(
                 f"the state at (example, token) {tuple(place)} of this batch has a NaN or infinite "
                 "entry; check the model's weights and its number type"
             )
-        step = max(1, _CHUNK // max(1, states.shape[1] * self.width))
-        for start in range(0, len(states), step):
-            self._add(states[start : start + step], mask[start : start + step])
-        return self
 
     def _add(self, states: torch.Tensor, mask: torch.Tensor) -> None:
-        real = states[mask].to(self.embedding.device, torch.float64)
-        self.embedding.addmm_(real.T, real)
+        states, mask = (v.to(self.embedding.device) for v in (states, mask))
+        whole = bool(mask.all())
+        real = states.flatten(0, 1).double() if whole else states[mask].double()
+        # The sum is symmetric: three of its four quarters are computed, one is copied.
+        half, total = self.width // 2, self.embedding
+        total[:half].addmm_(real[:, :half].T, real)
+        total[half:, half:].addmm_(real[:, half:].T, real[:, half:])
+        total[half:, :half] = total[:half, half:].T
         if self.length:
-            example, _ = mask.nonzero(as_tuple=True)
-            place = (mask.cumsum(1) - 1)[mask]
-            kept = place < self.length
-            example, place, real = (v.to(real.device) for v in (example, place, real))
-            kept = kept.to(real.device)
-            rows = real.new_zeros(self.length, len(states), self.width)
-            rows[place[kept], example[kept]] = real[kept]
-            rows = rows.flatten(1)  # the temporal unfolding, (l, B d)
-            self.temporal.addmm_(rows, rows.T)
+            place = (mask.cumsum(1) - 1).masked_fill(~mask, self.length)
+            place = place.clamp_max(self.length)  # one place more takes what does not count
+            if whole:
+                wide = real.view(states.shape)
+            else:
+                wide = real.new_zeros(states.shape)
+                wide[mask] = real
+            products = wide @ wide.mT
+            pairs = place[:, :, None] * (self.length + 1) + place[:, None, :]
+            sums = products.new_zeros((self.length + 1) ** 2)
+            sums.index_add_(0, pairs.flatten(), products.flatten())
+            self.temporal += sums.view(self.length + 1, -1)[:-1, :-1]
         self.tokens += int(mask.sum())
         self.examples += len(states)
 
