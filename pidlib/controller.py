@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +16,7 @@ from pidlib.batches import MAX_LENGTH, batches
 from pidlib.blocks import Blocks, Control, find_blocks
 from pidlib.diagnosis import Diagnosis, LayerDiagnosis
 from pidlib.eigenbases import Eigenbases, Origin, learn, load, save
-from pidlib.fingerprints import changed_blocks
+from pidlib.feedback import Feedback, is_controlled
 from pidlib.laws import (
     LAWS,
     Gain,
@@ -40,11 +38,9 @@ PUBLISHED = {
 }
 """Blocks k whose outputs the published code controls besides the embedding: x_0, ..., x_k."""
 
-_ATTACHED: WeakKeyDictionary[nn.Module, PIDController] = WeakKeyDictionary()
-
 
 @dataclass(frozen=True, eq=False)
-class PIDController:
+class PIDController(Feedback):
     """A feedback that pulls hidden states towards where clean text leaves them.
 
     Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`.
@@ -221,7 +217,7 @@ class PIDController:
         Source: as `fit`.
         """
         found = find_blocks(model, blocks)
-        if found.modules[0] in _ATTACHED:
+        if is_controlled(found):
             raise ValueError("a controller is attached; fit on the uncontrolled model")
         _check_early(found, terms, keep, settings)
         name = None if blocks is None else found.names[0].rpartition(".")[0]
@@ -247,9 +243,9 @@ class PIDController:
         return replace(self, **settings)
 
     @property
-    def depth(self) -> int:
-        """Number of blocks T, controlled or not: the horizon of alpha."""
-        return self.bases.origin.depth
+    def origin(self) -> Origin:
+        """The model and the text of the fit."""
+        return self.bases.origin
 
     @cached_property
     def controlled(self) -> tuple[int, ...]:
@@ -274,95 +270,6 @@ class PIDController:
                 made[t] = {self.scheme: gain}
             made[t] = {i: gain for i, gain in made[t].items() if not gain.is_zero}
         return {t: kinds for t, kinds in made.items() if kinds}
-
-    @contextmanager
-    def attached(
-        self,
-        model: nn.Module,
-        instead: Callable[[int, Tensor, Tensor | None], Tensor] | None = None,
-    ) -> Iterator[nn.Module]:
-        """Control a model for as long as the context lasts.
-
-        The model is left as it was, also after an exception. Where no state has a gain
-        nothing is hooked, so the model's answers are those of the base model bit for bit.
-
-        Parameters
-        ----------
-        model : torch.nn.Module
-            The model of the fit or a copy of it, on any device, in any floating type, in
-            evaluation or training mode.
-        instead : callable (t, u, mask) -> tensor, optional
-            Gets the control u_t (B, l, d) and the mask of real tokens; what it returns is
-            added to the state in place of u_t. See `pidlib.placebos`.
-
-        Yields
-        ------
-        torch.nn.Module
-            The same model.
-
-        Raises
-        ------
-        ValueError
-            Another architecture, or other weights in some block.
-        RuntimeError
-            A controller is attached to this model already.
-
-        Source: paper Eq. (1).
-        """
-        with self.claimed(model) as found:
-            if not self.feedback:
-                yield model
-                return
-            for t, kinds in self.feedback.items():
-                for weight in list(found.modules[t].parameters())[:1]:
-                    for gain in kinds.values():
-                        gain.factors(weight.dtype, weight.device)
-            begin = self.begin if instead is None else _replacing(self.begin, instead)
-            with found.control(begin=begin, layers=self.hooked):
-                yield model
-
-    @contextmanager
-    def claimed(self, model: nn.Module) -> Iterator[Blocks]:
-        """Keep every other controller off a model for as long as the context lasts.
-
-        Yields
-        ------
-        Blocks
-            The model's blocks.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As `attached`.
-        """
-        found = self._recognise(model)
-        first = found.modules[0]
-        if first in _ATTACHED:
-            raise RuntimeError(
-                "a controller is attached to this model already; leave its `with` block first"
-            )
-        _ATTACHED[first] = self
-        try:
-            yield found
-        finally:
-            _ATTACHED.pop(first, None)
-
-    def _recognise(self, model: nn.Module) -> Blocks:
-        """Find the model's blocks and refuse those that were not fitted on."""
-        origin = self.bases.origin
-        found = find_blocks(model, origin.block_list)
-        if found.depth != origin.depth:
-            raise ValueError(
-                f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
-                f"{type(model).__name__} has {found.depth}: fit on this model"
-            )
-        changed = changed_blocks(found, origin.blocks)
-        if changed:
-            raise ValueError(
-                f"the controller was fitted on other weights: {len(changed)} of {found.depth} "
-                f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
-            )
-        return found
 
     @property
     def hooked(self) -> list[int]:
@@ -477,23 +384,6 @@ class PIDController:
             raise ValueError(
                 f"controller.json in {str(folder)!r} is not a controller of pidlib ({error!r})"
             ) from None
-
-
-def _replacing(
-    begin: Callable[[], Control], instead: Callable[[int, Tensor, Tensor | None], Tensor]
-) -> Callable[[], Control]:
-    """Wrap a law: its control is computed, and another is added in its place."""
-
-    def wrapped() -> Control:
-        law = begin()
-
-        def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
-            new = law(t, x, mask)
-            return None if new is None else x + instead(t, new - x, mask)
-
-        return control
-
-    return wrapped
 
 
 def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from pidlib.blocks import Blocks, read_states
-from pidlib.files import check_sha256, write_json, write_tensors
+from pidlib.bundles import foreign, read_bundle, write_bundle
 from pidlib.fingerprints import fingerprint
 from pidlib.labels import check_labels, label_order
 from pidlib.subspaces import Moments, rank_for
 
-FORMAT, SCHEMA = "pidlib-controller", 1
+FORMAT = "pidlib-controller"
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,11 @@ class Origin:
     correct: int
     tokens: int
     truncated: int
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Origin:
+        """Read one that was written as JSON."""
+        return cls(**{**record, "blocks": tuple(record["blocks"])})
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +262,6 @@ def _spectrum(moments: Moments) -> tuple[Tensor, Tensor]:
 def save(bases: Eigenbases, settings: Mapping[str, Any], folder: Path) -> None:
     """Write bases and settings: `controller.json` and one safetensors file.
 
-    The JSON names the tensors' file, whose own name holds its sha256, and is put in place
-    last: a reader sees the old controller or the new one, never half of one.
-
     Parameters
     ----------
     bases : Eigenbases
@@ -274,32 +272,10 @@ def save(bases: Eigenbases, settings: Mapping[str, Any], folder: Path) -> None:
 
     Source: ours.
     """
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; give the name of a folder")
     tensors = {f"{i}.values": v for i, v in bases.values.items()}
     tensors |= {f"{i}.vectors": v for i, v in bases.vectors.items()}
-    draft = folder / "bases.safetensors.draft"
-    try:
-        total = write_tensors(draft, tensors)
-        name = f"bases-{total[:16]}.safetensors"
-        os.replace(draft, folder / name)
-    finally:
-        for left in (draft, draft.with_name(draft.name + ".partial")):
-            left.unlink(missing_ok=True)
-    write_json(
-        folder / "controller.json",
-        {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "settings": dict(settings),
-            "origin": asdict(bases.origin),
-            "tensors": {"file": name, "sha256": total, "terms": "".join(bases.values)},
-        },
-    )
-    for old in folder.glob("bases-*.safetensors"):
-        if old.name != name:
-            old.unlink()
+    about = {"settings": dict(settings), "terms": "".join(bases.values)}
+    write_bundle(Path(folder), tensors, FORMAT, about, asdict(bases.origin))
 
 
 def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
@@ -314,31 +290,12 @@ def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
 
     Source: ours.
     """
-    folder = Path(folder)
-    path = folder / "controller.json"
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"no controller.json in {str(folder)!r}; save_pretrained(folder) writes it"
-        )
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-        if card["format"] != FORMAT:
-            raise KeyError("format")
-        if card["schema"] != SCHEMA:
-            raise ValueError(f"schema {card['schema']}, this version reads {SCHEMA}")
-        origin = Origin(**{**card["origin"], "blocks": tuple(card["origin"]["blocks"])})
-        settings, record = dict(card["settings"]), card["tensors"]
-        file, terms = folder / Path(record["file"]).name, record["terms"]
-        check_sha256(file, record["sha256"])
-        tensors = load_file(file)
-        values = {i: tensors.pop(f"{i}.values") for i in terms}
-        vectors = {i: tensors.pop(f"{i}.vectors") for i in terms}
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path.name} in {str(folder)!r} is not a controller of pidlib ({error!r})"
-        ) from None
-    except SafetensorError as error:
-        raise ValueError(f"the tensors of {str(folder)!r} cannot be read ({error})") from None
+    bundle = read_bundle(Path(folder), FORMAT)
+    with foreign(folder):
+        origin = Origin.of(bundle.origin)
+        settings, terms = dict(bundle.about["settings"]), bundle.about["terms"]
+        values = {i: bundle.tensors[f"{i}.values"] for i in terms}
+        vectors = {i: bundle.tensors[f"{i}.vectors"] for i in terms}
     states, d = origin.depth + 1, origin.width
     for term in terms:
         kept = vectors[term].shape[-1]

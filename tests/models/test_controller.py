@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import pidlib.eigenbases as eigenbases
+import pidlib.bundles as bundles
 from pidlib.blocks import find_blocks, read_states
 from pidlib.controller import PUBLISHED, PIDController
 from pidlib.eigenbases import Eigenbases
@@ -531,7 +531,7 @@ def test_saving_again_replaces_the_old_controller_or_leaves_it_whole(tiny, tmp_p
     def broken(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(eigenbases, "write_json", broken)
+    monkeypatch.setattr(bundles, "write_json", broken)
     with pytest.raises(OSError, match="disk full"):
         two.save_pretrained(tmp_path)
     assert PIDController.from_pretrained(tmp_path).bases.origin == one.bases.origin
