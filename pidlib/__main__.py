@@ -116,18 +116,24 @@ def bench(
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
     sizes: Annotated[bool, typer.Option(help="Only the paper's model sizes.")] = False,
+    fit: Annotated[bool, typer.Option(help="Only the fit, against the stored SVD.")] = False,
 ) -> None:
     """Measure theory, fit, control and attack, each against what it is compared with."""
     from pidlib.cost_benchmarks import run_cost_benchmark
+    from pidlib.fit_benchmarks import run_fit_benchmark
 
-    if sizes:
-        run_cost_benchmark(results, quick=quick, report=_say)
+    if fit or sizes:
+        if fit:
+            run_fit_benchmark(results, quick=quick, report=_say)
+        if sizes:
+            run_cost_benchmark(results, quick=quick, report=_say)
         return
     from pidlib.benchmarks import run_benchmarks
     from pidlib.theory_benchmarks import run_theory_benchmark
 
     run_theory_benchmark(results, quick=quick, report=_say)
     run_benchmarks(results, quick=quick, report=_say)
+    run_fit_benchmark(results, quick=quick, report=_say)
     run_cost_benchmark(results, quick=quick, report=_say)
 
 

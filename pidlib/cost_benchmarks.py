@@ -20,7 +20,6 @@ from pidlib.controller import PUBLISHED
 from pidlib.laws import Gain, Static, strengths
 from pidlib.pontryagin import Pontryagin
 from pidlib.results import configuration_hash, write_result
-from pidlib.subspaces import Moments, hosvd, principal_angles
 
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "DistilBERT": ("distilbert", {}),
@@ -449,63 +448,6 @@ def _operations(model: nn.Module, inputs: dict[str, Tensor], control: Any) -> in
     return counter.get_total_flops()
 
 
-class SubspaceCost(NamedTuple):
-    """Seconds of the bases of one state, two ways.
-
-    Attributes
-    ----------
-    streamed, stored : float
-        `Moments` of a stream and their eigenvectors; `hosvd` of the stored tensor.
-    ratio : float
-        stored / streamed.
-    gap : float
-        Largest sine of an angle between the two embedding subspaces at 99 %.
-    N, length, d : int
-
-    Source: Algorithm 1.
-    """
-
-    streamed: float
-    stored: float
-    ratio: float
-    gap: float
-    N: int
-    length: int
-    d: int
-
-
-def subspace_cost(N: int = 1000, length: int = 64, d: int = 768, seed: int = 0) -> SubspaceCost:
-    """Time the bases of clean states from a stream against Algorithm 1 on all of them.
-
-    Parameters
-    ----------
-    N, length, d : int
-        Rows, tokens a row, width.
-    seed : int
-
-    Returns
-    -------
-    SubspaceCost
-
-    Source: Algorithm 1.
-    """
-    draw = torch.Generator().manual_seed(seed)
-    turn = torch.linalg.qr(torch.randn(d, d, generator=draw)).Q
-    states = (torch.randn(N, length, d, generator=draw) / torch.arange(1, d + 1)) @ turn
-    start = time.perf_counter()
-    moments = Moments(d, length)
-    for part in states.split(32):
-        moments.update(part)
-    ours = moments.subspace(0.99)
-    moments.subspace(0.99, "temporal")
-    streamed = time.perf_counter() - start
-    start = time.perf_counter()
-    theirs = hosvd(states, 0.99).bases[2]
-    stored = time.perf_counter() - start
-    gap = float(principal_angles(ours.basis, theirs).sin().max())
-    return SubspaceCost(streamed, stored, stored / streamed, gap, N, length, d)
-
-
 def run_cost_benchmark(
     results: Path,
     quick: bool = False,
@@ -531,7 +473,7 @@ def run_cost_benchmark(
     Returns
     -------
     dict
-        The result, as written; `counts` holds `sizes` and `subspace`.
+        The result, as written; `counts` holds `sizes`.
 
     Source: Table 5.
     """
@@ -555,9 +497,6 @@ def run_cost_benchmark(
                 )
         del model
         gc.collect()
-    sizes = {"N": 50, "length": 16, "d": 64} if quick else {}
-    subspace = subspace_cost(**sizes)
-    report(f"basis from a stream: {subspace.ratio:.1f} times as fast as the stored SVD")
     about = {"ranks": RANKS, "tokens": TOKENS, "quick": quick, "names": list(names)}
     about |= {"threads": torch.get_num_threads(), "dtype": "float32"}
     return write_result(
@@ -567,7 +506,7 @@ def run_cost_benchmark(
         data={"name": "random tokens", "n": 0, "sha256": configuration_hash(about)},
         model={"name": "random weights", "sha256": configuration_hash({"architectures": names})},
         seed=0,
-        counts={"sizes": cells, "subspace": subspace._asdict(), "device": _told(device)},
+        counts={"sizes": cells, "device": _told(device)},
         seconds=time.perf_counter() - started,
     )
 

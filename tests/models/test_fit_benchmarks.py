@@ -1,0 +1,19 @@
+"""The fit's benchmark: two ways that find the same subspace."""
+
+from __future__ import annotations
+
+from pidlib.fit_benchmarks import fit_ratio, run_fit_benchmark
+from pidlib.results import read_result
+
+
+def test_a_stream_gives_the_subspace_of_the_stored_tensor():
+    found = fit_ratio(n=40, length=6, d=24, rounds=3)
+    assert found.gap < 1e-6
+    assert found.ratio.low <= found.ratio.value <= found.ratio.high
+
+
+def test_result_file_is_whole(tmp_path):
+    said = []
+    run_fit_benchmark(tmp_path, quick=True, report=said.append)
+    counts = read_result(tmp_path / "bench-fit.json")["counts"]
+    assert counts["n"] == 50 and counts["ratio"]["value"] > 0 and len(said) == 1
