@@ -23,7 +23,16 @@ from pidlib.check_gains import (
     pair_left,
     share_left,
 )
-from pidlib.check_models import predicted_norm, singular_spread, state_gradient
+from pidlib.check_models import (
+    cheapest,
+    controlled_states,
+    last_token,
+    least_ratio,
+    predicted_norm,
+    singular_spread,
+    state_gradient,
+    won_back,
+)
 from pidlib.check_pontryagin import (
     basic_sweep,
     converges,
@@ -59,8 +68,10 @@ __all__ = [
     "bellman_step",
     "best_cost",
     "beyond_placebo",
+    "cheapest",
     "clean_bias",
     "constant_accuracy",
+    "controlled_states",
     "converges",
     "cost_for_share",
     "cost_gradient",
@@ -76,7 +87,9 @@ __all__ = [
     "history_costate",
     "largest_gain",
     "largest_step",
+    "last_token",
     "layers_needed",
+    "least_ratio",
     "mean_gain_excess",
     "memory_layers",
     "merged_covariance",
@@ -106,5 +119,6 @@ __all__ = [
     "tokens_of_word",
     "total_gain",
     "two_projections",
+    "won_back",
     "word_order",
 ]
