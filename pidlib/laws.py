@@ -138,7 +138,7 @@ def strengths(T: int, c: float, q: Tensor | float = 1.0) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """A symmetric matrix K of a feedback u = -K x, in its cheaper form.
+    """A feedback u = b - K x, K in its cheaper form.
 
     Dense: one d x d product. Thin: K = shift I + W diag(k) W^T with m columns, two products
     that together cost 2 m / d of the dense one.
@@ -146,11 +146,13 @@ class Gain:
     Attributes
     ----------
     left : (d, m) float64 tensor
-        W, or -K in the dense form.
+        W, or -K^T in the dense form.
     right : (m, d) float64 tensor or None
         -diag(k) W^T; None in the dense form.
     shift : float
         Part of K that is a multiple of the identity; 0 in the dense form.
+    offset : (d,) float64 tensor or None
+        b; None for 0.
 
     Source: ours.
     """
@@ -158,6 +160,7 @@ class Gain:
     left: Tensor
     right: Tensor | None
     shift: float
+    offset: Tensor | None = None
     cache: dict = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -208,29 +211,30 @@ class Gain:
     @property
     def is_zero(self) -> bool:
         """Whether the control is nil for every state."""
-        return self.shift == 0.0 and (self.left.numel() == 0 or not bool(self.left.any()))
+        still = self.left.numel() == 0 or not bool(self.left.any())
+        return self.shift == 0.0 and still and (self.offset is None or not bool(self.offset.any()))
 
     def matrix(self) -> Tensor:
         """K as a (d, d) float64 tensor."""
         if self.right is None:
-            return -self.left
+            return -self.left.T
         eye = torch.eye(len(self.left), dtype=torch.float64)
         return self.shift * eye - self.left @ self.right
 
-    def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor | None]:
-        """Left and right factor in a number type on a device; kept for the next call."""
+    def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
+        """Left factor, right factor, offset in a number type on a device; kept for next time."""
         key = (dtype, device)
         if key not in self.cache:
             # Tensors made in inference mode could never take part in a gradient.
             with torch.inference_mode(False), torch.no_grad():
-                right = None if self.right is None else self.right.to(device, dtype)
-                self.cache[key] = (self.left.to(device, dtype), right)
+                parts = (self.left, self.right, self.offset)
+                self.cache[key] = tuple(p if p is None else p.to(device, dtype) for p in parts)
         return self.cache[key]
 
     def add_to(
         self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
     ) -> Tensor:
-        """Return base - K x at real tokens and base at padding.
+        """Return base + b - K x at real tokens and base at padding.
 
         Under autocast the control is computed in low precision and added in the precision
         of the state, so that the state itself is not rounded.
@@ -249,7 +253,7 @@ class Gain:
         (B, l, d) tensor
             Of the number type of `base`.
         """
-        left, right = self.factors(x.dtype, x.device)
+        left, right, offset = self.factors(x.dtype, x.device)
         wide = not torch.is_autocast_enabled(x.device.type)
         flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])
         keep = None if mask is None else mask.reshape(-1, 1)
@@ -261,6 +265,8 @@ class Gain:
             new = new if self.shift == 0.0 else new - self.shift * flat
         else:
             new = torch.addmm(rows, flat, left) if wide else rows + flat @ left
+        if offset is not None:
+            new, keep = new + offset, None if mask is None else mask.reshape(-1, 1)
         if keep is not None and padding is not None:
             new.index_copy_(0, padding, rows.index_select(0, padding))
         elif keep is not None:

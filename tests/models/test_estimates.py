@@ -1,0 +1,99 @@
+"""Words as units, and the Wiener law fitted state by state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pidlib.blocks import find_blocks, read_states
+from pidlib.estimates import fit_estimates
+from pidlib.laws import Static
+from pidlib.models import load_model
+from pidlib.perturbations import RandomEdits, perturbed_rows
+from pidlib.units import paired_units
+from pidlib.wiener import wiener_map
+
+ROWS = [
+    {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside."},
+    {"premise": "Dogs run.", "hypothesis": "Animals are moving fast here."},
+]
+
+
+@pytest.fixture(scope="module")
+def real():
+    return load_model("minilm-nli")
+
+
+def test_units_are_words_and_the_models_own_tokens(real):
+    model, tokenizer = real
+    edits = [(("hypothesis", 3, "outsidde"),), (("premise", 0, "Do gs"), ("hypothesis", 3, ""))]
+    (changed, _), (second, _) = (
+        perturbed_rows([row], lambda r, g, e=e: list(e))[0]
+        for row, e in zip(ROWS, edits, strict=True)
+    )
+    from pidlib.edits import Edit
+
+    made = [[Edit(*e) for e in of] for of in edits]
+    clean, moved = paired_units(tokenizer, ROWS, made, [changed, second])
+    assert len(clean.whole) == len(moved.whole) == 3 + 7 + 4 + 3 + 2 + 5
+    assert clean.whole.all() and (~moved.whole).sum() == 1  # the dropped word has no token
+    counts = [torch.bincount(u.owner[u.owner >= 0], minlength=len(u.whole)) for u in (clean, moved)]
+    assert counts[1].min() == 0 and counts[1].max() > 1
+    assert torch.equal(clean.inputs["input_ids"], tokenizer(
+        [r["premise"] for r in ROWS], [r["hypothesis"] for r in ROWS],
+        padding=True, return_tensors="pt")["input_ids"])  # fmt: skip
+    x = torch.randn(*clean.owner.shape, 5)
+    means = clean.means(x)
+    k = int(clean.owner[1, 2])
+    assert torch.allclose(means[k], x[clean.owner == k].double().mean(0))
+    unchanged = (clean.owner[0] >= 3) & (clean.owner[0] < 3 + 7)  # the first text's words
+    assert (clean.inputs["input_ids"][0][unchanged] == moved.inputs["input_ids"][0][: len(
+        unchanged)][unchanged]).all()  # fmt: skip
+
+
+def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
+    perturb = RandomEdits({"drop": 1.0, "swap": 1.0}, edits=1)
+    made = fit_estimates(model, tokenizer, rows, perturb, [0], rho=0.7, batch_size=8)
+    changed = perturbed_rows(rows, perturb)
+    clean, moved = paired_units(tokenizer, rows, [e for _, e in changed], [r for r, _ in changed])
+    both = clean.whole & moved.whole
+    with torch.no_grad():
+        x = clean.means(read_states(model, clean.inputs).values[0])[both].numpy()
+        z = moved.means(read_states(model, moved.inputs).values[0])[both].numpy() - x
+    assert len(x) > 300  # so many that shrinkage is small
+    expected = wiener_map(np.cov(x.T, bias=True), z.T @ z / len(z), 0.7, x.mean(0))
+    # the map matters where states are; the one direction that normalisation empties is free
+    gap = (x - x.mean(0)) @ (made.A[0].numpy() - expected.A).T
+    assert np.linalg.norm(gap) < 0.05 * np.linalg.norm(x - x.mean(0))
+    mean = torch.from_numpy(x.mean(0))
+    assert torch.allclose(made.A[0] @ mean + made.b[0], mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "opt"])
+@pytest.mark.parametrize("rule", ["wiener", "regression"])
+def test_each_state_is_fitted_with_those_before_it_controlled(tiny, kind, rule):
+    model, tokenizer, rows = tiny.model(kind), tiny.tokenizer(), tiny.rows(30)
+    perturb = RandomEdits({"swap": 1.0}, edits=2)
+    made = fit_estimates(model, tokenizer, rows, perturb, [0, 1, 2], rule=rule)
+    first = fit_estimates(model, tokenizer, rows, perturb, [0], rule=rule)
+    alone = fit_estimates(model, tokenizer, rows, perturb, [1], rule=rule)
+    assert torch.equal(made.A[0], first.A[0]) and set(made.A) == {0, 1, 2}
+    assert not torch.allclose(made.A[1], alone.A[1], atol=1e-3)
+    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+
+
+def test_the_control_is_the_affine_map_and_leaves_padding(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(30)
+    made = fit_estimates(model, tokenizer, rows, RandomEdits({"swap": 1.0}), [1])
+    x = torch.randn(2, 3, tiny.width)
+    mask = torch.tensor([[[1], [1], [1]], [[1], [0], [1]]]).bool()
+    new = Static({1: made.gain(1)})(1, x, mask)
+    expected = x @ made.A[1].T.float() + made.b[1].float()
+    assert torch.allclose(new[mask[..., 0]], expected[mask[..., 0]], atol=1e-5)
+    assert torch.equal(new[1, 1], x[1, 1])
+    inputs = tiny.inputs("bert")
+    gains = {1: made.gain(1)}
+    with torch.no_grad(), find_blocks(model).control(begin=lambda: Static(gains), layers=[1]):
+        assert torch.isfinite(model(**inputs).logits).all()
