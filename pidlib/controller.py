@@ -14,8 +14,11 @@ from torch import Tensor, nn
 
 from pidlib.batches import MAX_LENGTH, batches
 from pidlib.blocks import Blocks, Control, find_blocks
+from pidlib.bundles import kind_of
 from pidlib.diagnosis import Diagnosis, LayerDiagnosis
 from pidlib.eigenbases import Eigenbases, Origin, learn, load, save
+from pidlib.estimator import FORMAT as ESTIMATOR
+from pidlib.estimator import Estimator
 from pidlib.feedback import Feedback, is_controlled
 from pidlib.laws import (
     LAWS,
@@ -27,6 +30,7 @@ from pidlib.laws import (
     static_gain,
     strengths,
 )
+from pidlib.perturbations import Perturb
 from pidlib.subspaces import rank_for
 
 PUBLISHED = {
@@ -131,7 +135,9 @@ class PIDController(Feedback):
         terms: str = "PID",
         keep: float = 1.0,
         correct_only: bool = True,
-    ) -> PIDController:
+        perturbed: Perturb | None = None,
+        rho: float = 0.5,
+    ) -> PIDController | Estimator:
         """Fit a controller on clean text, in one pass.
 
         Parameters
@@ -142,7 +148,8 @@ class PIDController(Feedback):
         rows : sequence of mappings
             Keys `premise`, `hypothesis` (or `text`) and `label`.
         scheme, variance, c, law, gains, layers
-            See the class; all of them can be changed later by `retune`.
+            See the class; all of them can be changed later by `retune`. The law "wiener"
+            takes `layers`, `perturbed` and `rho` only, and needs no labels.
         batch_size, max_length : int
             Rows per batch; tokens per row.
         blocks : str or torch.nn.ModuleList, optional
@@ -153,21 +160,49 @@ class PIDController(Feedback):
             Share of variance up to which eigenvectors are kept (`pidlib.eigenbases.learn`).
         correct_only : bool
             Use only rows that the model classifies correctly.
+        perturbed : callable, optional
+            For the law "wiener": changes a row at random, see `pidlib.perturbations`.
+        rho : float
+            For the law "wiener": perturbed words for each clean one.
 
         Returns
         -------
-        PIDController
+        PIDController or Estimator
+            For the law "wiener" an `pidlib.estimator.Estimator`, attached and kept alike.
 
         Raises
         ------
         ValueError
-            A setting out of range, a model in training mode or with a controller attached,
+            A setting out of range, or one that the law does not use, a model in training mode or with a controller attached,
             no rows, a label out of range, no row classified correctly, states with NaN, or
             label names that say nothing.
 
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
         mixes positions across padding and undoes causality.
         """
+        if (law == "wiener") != (perturbed is not None):
+            raise ValueError(
+                "the law 'wiener' learns from perturbed text, and no other law does: pass "
+                "law='wiener' together with perturbed=pidlib.perturbations.RandomEdits('typos')"
+            )
+        if law == "wiener":
+            given = (scheme, variance, c, gains, terms, keep)
+            if given != ("PD", 0.99, 1e-3, "normalised", "PID", 1.0) or layers == "published":
+                raise ValueError(
+                    "the law 'wiener' has no scheme, variance, c, gains, terms or keep; it takes "
+                    "layers (a list), perturbed and rho"
+                )
+            return Estimator.fit(
+                model,
+                tokenizer,
+                rows,
+                perturbed,
+                layers,
+                rho,
+                batch_size=batch_size,
+                max_length=max_length,
+                blocks=blocks,
+            )
         where = next(model.parameters()).device
         stream = batches(tokenizer, rows, batch_size, max_length, where)
         return cls.from_batches(
@@ -365,8 +400,8 @@ class PIDController(Feedback):
         save(self.bases, settings, Path(folder))
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> PIDController:
-        """Read a controller from a folder.
+    def from_pretrained(cls, folder: str | Path) -> PIDController | Estimator:
+        """Read a controller from a folder; one of the law "wiener" comes as `Estimator`.
 
         Raises
         ------
@@ -377,6 +412,8 @@ class PIDController(Feedback):
 
         Source: ours.
         """
+        if kind_of(Path(folder)) == ESTIMATOR:
+            return Estimator.from_pretrained(folder)
         bases, settings = load(Path(folder))
         try:
             return cls(bases, **{**settings, "c": float(settings["c"])})

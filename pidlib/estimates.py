@@ -1,10 +1,10 @@
-"""Fit the Wiener law on a model: state by state, with the states before already controlled."""
+"""Fit linear estimates of clean states: state by state, those before it already corrected."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,29 +17,56 @@ from pidlib.perturbations import Perturb, perturbed_rows
 from pidlib.units import Units, paired_units
 from pidlib.wiener import Affine, regression_map, shrunk, wiener_map
 
-RULES = ("wiener", "regression")
+RULES = ("regression", "wiener")
 
 
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Affine maps x -> A_t x + b_t of the controlled states.
+class Fit(NamedTuple):
+    """How well a state is estimated, on the text of the fit; means over words.
 
     Attributes
     ----------
-    A : dict of int to (d, d) float64 tensor
-    b : dict of int to (d,) float64 tensor
-    record : dict
-        How they were fitted.
+    words : int
+        Pairs of a clean and a perturbed word, the model's own tokens included.
+    size : float
+        E||x - E x||^2 of clean states without control.
+    before, after : float
+        E||seen - x||^2 and E||A seen + b - x||^2, seen being the perturbed state as it
+        arrives under the control of the states before.
+    clean : float
+        E||A y + b - x||^2, y being the clean state as it arrives: what clean text pays.
+
+    Source: ours.
     """
 
-    A: dict[int, Tensor]
-    b: dict[int, Tensor]
-    record: dict[str, Any] = field(default_factory=dict)
+    words: int
+    size: float
+    before: float
+    after: float
+    clean: float
 
-    def gain(self, t: int) -> Gain:
-        """The control that makes A_t x + b_t of x."""
-        eye = torch.eye(len(self.b[t]), dtype=torch.float64)
-        return Gain((self.A[t] - eye).T.contiguous(), None, 0.0, self.b[t])
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """One state's map x -> A x + b.
+
+    Attributes
+    ----------
+    A : (d, d) float64 tensor
+    b : (d,) float64 tensor
+    fit : Fit
+
+    Source: ours.
+    """
+
+    A: Tensor
+    b: Tensor
+    fit: Fit
+
+    @property
+    def gain(self) -> Gain:
+        """The control that makes A x + b of x."""
+        eye = torch.eye(len(self.b), dtype=torch.float64)
+        return Gain((self.A - eye).T.contiguous(), None, 0.0, self.b)
 
 
 class _Enough(Exception):
@@ -47,29 +74,41 @@ class _Enough(Exception):
 
 
 class _Joint:
-    """Running sums of two or three kinds of state of the same units."""
+    """Means and second moments of clean, arriving and perturbed states of the same words.
 
-    def __init__(self, d: int, pairs: Sequence[tuple[str, str]]) -> None:
+    x: clean, without control. y: clean, as it arrives. p: perturbed, as it arrives.
+    """
+
+    PAIRS = ("xx", "xy", "yy", "xp", "pp", "zz")
+
+    def __init__(self, d: int) -> None:
         self.n = 0
-        self.pairs = {pair: torch.zeros(d, d, dtype=torch.float64) for pair in pairs}
-        self.sums = {name: torch.zeros(d, dtype=torch.float64) for pair in pairs for name in pair}
+        self.products = {pair: torch.zeros(d, d, dtype=torch.float64) for pair in self.PAIRS}
+        self.sums = {name: torch.zeros(d, dtype=torch.float64) for name in "xypz"}
 
-    def add(self, states: Mapping[str, Tensor]) -> None:
-        self.n += len(next(iter(states.values())))
+    def add(self, x: Tensor, y: Tensor, p: Tensor) -> None:
+        states = {"x": x, "y": y, "p": p, "z": p - y}
+        self.n += len(x)
         for name, total in self.sums.items():
             total += states[name].sum(0)
-        for (a, b), total in self.pairs.items():
+        for (a, b), total in self.products.items():
             total += states[a].T @ states[b]
 
     def mean(self, name: str) -> np.ndarray:
         return (self.sums[name] / self.n).numpy()
 
-    def covariance(self, a: str, b: str) -> np.ndarray:
-        second = self.pairs[a, b] / self.n - torch.outer(self.sums[a], self.sums[b]) / self.n**2
-        return second.numpy()
+    def moment(self, pair: str) -> np.ndarray:
+        """E a b^T."""
+        return (self.products[pair] / self.n).numpy()
 
-    def moment(self, a: str) -> np.ndarray:
-        return (self.pairs[a, a] / self.n).numpy()
+    def covariance(self, pair: str) -> np.ndarray:
+        return self.moment(pair) - np.outer(self.mean(pair[0]), self.mean(pair[1]))
+
+    def error(self, A: np.ndarray, b: np.ndarray, seen: str) -> float:
+        """E||A s + b - x||^2 for s the states `seen`, y or p."""
+        spread = np.trace(self.covariance("xx")) - 2 * np.sum(A * self.covariance("x" + seen))
+        spread += np.sum((A @ self.covariance(2 * seen)) * A)
+        return float(spread + np.sum((A @ self.mean(seen) + b - self.mean("x")) ** 2))
 
 
 def fit_estimates(
@@ -79,12 +118,12 @@ def fit_estimates(
     perturb: Perturb,
     layers: Sequence[int],
     rho: float = 0.5,
-    rule: str = "wiener",
+    rule: str = "regression",
     seed: int = 0,
     batch_size: int = 64,
     max_length: int = MAX_LENGTH,
     blocks: Any = None,
-) -> Estimates:
+) -> dict[int, Estimate]:
     """Fit a map for each chosen state, the states before it already corrected.
 
     Parameters
@@ -98,83 +137,100 @@ def fit_estimates(
     layers : sequence of int
         States to correct.
     rho : float
-        Weight of the perturbations, at least 0.
-    rule : {"wiener", "regression"}
-        `wiener` takes a perturbation as independent of the state; `regression` uses how the
-        two go together, and aims at the clean state *without* control.
+        Perturbed words for each clean one, at least 0: how much a perturbation counts.
+    rule : {"regression", "wiener"}
+        `regression`: the least mean squared error from the states that arrive to the clean
+        states without control. `wiener`: Sigma_x (Sigma_x + rho Sigma_z)^-1 about the
+        mean, which takes a perturbation as independent of the state.
     seed, batch_size, max_length : int
     blocks : str or sequence of modules, optional
         Where the blocks are, if they are not found.
 
     Returns
     -------
-    Estimates
+    dict of int to Estimate
 
     Raises
     ------
     ValueError
-        An unknown rule, or what `wiener_map` and `perturbed_rows` refuse.
+        No rows, an unknown rule, a layer that does not exist, a model in training mode, no
+        word that stands in both texts, or what `perturbed_rows` and `wiener_map` refuse.
 
     Source: ours.
     """
+    found = find_blocks(model, blocks)
     if rule not in RULES:
         raise ValueError(f"unknown rule {rule!r}; choose one of {RULES}")
-    found = find_blocks(model, blocks)
-    pairs = _prepare(tokenizer, rows, perturb, seed, batch_size, max_length, model.device)
-    made = Estimates({}, {}, {"rho": rho, "rule": rule})
-    for t in sorted(layers):
-        joint = None
-        law = {s: made.gain(s) for s in made.A}
-        for clean, changed in pairs:
-            both = clean.whole & changed.whole
-            states = {
-                "y": clean.means(_state(found, clean.inputs, t, law))[both].cpu(),
-                "p": changed.means(_state(found, changed.inputs, t, law))[both].cpu(),
-            }
-            if rule == "regression":
-                wanted = (
-                    states["y"]
-                    if not law
-                    else clean.means(_state(found, clean.inputs, t, {}))[both].cpu()
-                )
-                states["x"] = wanted
-                kinds = [("x", "x"), ("x", "y"), ("y", "y"), ("x", "p"), ("p", "p")]
-            else:
-                states["z"] = states["p"] - states["y"]
-                kinds = [("y", "y"), ("z", "z")]
-            if joint is None:
-                joint = _Joint(states["y"].shape[1], kinds)
-            joint.add(states)
-        A, b = _solve(joint, rule, rho)
-        made.A[t], made.b[t] = torch.from_numpy(A), torch.from_numpy(b)
+    if not 0 <= rho < np.inf:
+        raise ValueError(f"rho is {rho}; give a finite weight of at least 0, such as 0.5")
+    if len(rows) == 0:
+        raise ValueError("there are no rows: give at least one text")
+    wrong = [t for t in layers if t not in range(found.depth)]
+    if wrong:
+        raise ValueError(f"no state {wrong[0]!r}; there are 0 to {found.depth - 1}")
+    if model.training:
+        raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, model.device)
+    made: dict[int, Estimate] = {}
+    for t in sorted(set(layers)):
+        joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
+        A, b = _regressed(joint, rho) if rule == "regression" else _filtered(joint, rho)
+        size = float(np.trace(joint.covariance("xx")))
+        eye, zero = np.eye(len(b)), np.zeros(len(b))
+        told = (joint.error(eye, zero, "p"), joint.error(A, b, "p"), joint.error(A, b, "y"))
+        made[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *told))
     return made
 
 
-def _solve(joint: _Joint, rule: str, rho: float) -> Affine:
-    if rule == "wiener":
-        sigma_x = shrunk(joint.covariance("y", "y"), joint.n)
-        sigma_z = shrunk(joint.moment("z"), joint.n)
-        return wiener_map(sigma_x, sigma_z, rho, joint.mean("y"))
-    # a share rho of the states seen is perturbed
+def _moments(
+    found: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
+) -> _Joint:
+    """Joint moments of state t over all pairs of texts."""
+    joint = None
+    for clean, changed in pairs:
+        both = clean.whole & changed.whole
+        if not both.any():
+            continue
+        arrived = _state(found, clean.inputs, t, law)
+        y = clean.means(arrived)[both].cpu()
+        p = changed.means(_state(found, changed.inputs, t, law))[both].cpu()
+        x = clean.means(_state(found, clean.inputs, t, {}))[both].cpu() if law else y
+        joint = joint or _Joint(y.shape[1])
+        joint.add(x, y, p)
+    if joint is None:
+        raise ValueError("no word stands in both the clean and the perturbed text; perturb less")
+    if not np.isfinite(joint.mean("p")).all():
+        raise ValueError(f"state x_{t} has NaN or infinite entries; check the weights")
+    return joint
+
+
+def _filtered(joint: _Joint, rho: float) -> Affine:
+    """The Wiener rule from the spread of clean states and of changes."""
+    return wiener_map(
+        shrunk(joint.covariance("yy"), joint.n),
+        shrunk(joint.moment("zz"), joint.n),
+        rho,
+        joint.mean("y"),
+    )
+
+
+def _regressed(joint: _Joint, rho: float) -> Affine:
+    """Regression on a mixture: for one state as it arrives clean, rho perturbed ones.
+
+    The correction x - s is regressed, not x: where words are few, shrinkage then leaves the
+    state as it is, and does not pull it to the mean.
+    """
     share = rho / (1 + rho)
-    mean_x = joint.mean("x")
-    mean_y = (1 - share) * joint.mean("y") + share * joint.mean("p")
-
-    def centred(a: str, b: str, ma: np.ndarray, mb: np.ndarray) -> np.ndarray:
-        second = joint.covariance(a, b) + np.outer(joint.mean(a), joint.mean(b))
-        return second - np.outer(ma, joint.mean(b)) - np.outer(joint.mean(a), mb) + np.outer(ma, mb)
-
-    cross = (1 - share) * centred("x", "y", mean_x, mean_y) + share * centred(
-        "x", "p", mean_x, mean_y
-    )
-    seen = (1 - share) * centred("y", "y", mean_y, mean_y) + share * centred(
-        "p", "p", mean_y, mean_y
-    )
-    seen = seen + 1e-6 * np.trace(seen) / len(seen) * np.eye(len(seen))
-    return regression_map(joint.covariance("x", "x"), cross, seen, mean_x, mean_y)
+    mean_x, mean_s = joint.mean("x"), (1 - share) * joint.mean("y") + share * joint.mean("p")
+    cross = (1 - share) * joint.moment("xy") + share * joint.moment("xp")
+    cross = cross - np.outer(mean_x, mean_s)
+    seen = (1 - share) * joint.moment("yy") + share * joint.moment("pp")
+    seen = seen - np.outer(mean_s, mean_s)
+    step = regression_map(cross - seen, shrunk(seen, joint.n), mean_x - mean_s, mean_s)
+    return Affine(np.eye(len(seen)) + step.A, step.b)
 
 
-def _prepare(
+def _pairs(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     perturb: Perturb,
@@ -183,24 +239,29 @@ def _prepare(
     max_length: int,
     device: Any,
 ) -> list[tuple[Units, Units]]:
+    """Clean and perturbed texts, tokenised; texts of about one length together."""
     made = perturbed_rows(rows, perturb, seed)
-    order = sorted(
-        range(len(rows)), key=lambda k: sum(len(v) for v in rows[k].values() if isinstance(v, str))
-    )
-    found = []
-    for start in range(0, len(order), batch_size):
-        part = order[start : start + batch_size]
-        found.append(
-            paired_units(
-                tokenizer,
-                [rows[k] for k in part],
-                [made[k][1] for k in part],
-                [made[k][0] for k in part],
-                device,
-                max_length,
-            )
+
+    def length(k: int) -> int:
+        return sum(len(text) for text in rows[k].values() if isinstance(text, str))
+
+    order = sorted(range(len(rows)), key=length)
+
+    def parts() -> Iterator[list[int]]:
+        for start in range(0, len(order), batch_size):
+            yield order[start : start + batch_size]
+
+    return [
+        paired_units(
+            tokenizer,
+            [rows[k] for k in part],
+            [made[k][1] for k in part],
+            [made[k][0] for k in part],
+            device,
+            max_length,
         )
-    return found
+        for part in parts()
+    ]
 
 
 def _state(found: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain]) -> Tensor:
@@ -212,7 +273,7 @@ def _state(found: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int
         if s == t:
             seen.append(x)
             raise _Enough
-        return static(s, x, mask) if s in law else None
+        return static(s, x, mask)
 
     with torch.inference_mode(), found.control(control, layers=[*law, t]):
         try:

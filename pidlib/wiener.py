@@ -80,7 +80,7 @@ def wiener_map(
 
 
 def regression_map(
-    clean: ArrayLike, cross: ArrayLike, seen: ArrayLike, mean_x: ArrayLike, mean_y: ArrayLike
+    cross: ArrayLike, seen: ArrayLike, mean_x: ArrayLike, mean_y: ArrayLike
 ) -> Affine:
     """Best affine map from what is seen, y, to what is wanted, x, from their joint moments.
 
@@ -88,8 +88,8 @@ def regression_map(
 
     Parameters
     ----------
-    clean, cross, seen : (d, d) arrays
-        Covariances Cov(x, x), Cov(x, y), Cov(y, y).
+    cross, seen : (d, d) arrays
+        Covariances Cov(x, y) and Cov(y, y).
     mean_x, mean_y : (d,) arrays
 
     Returns
@@ -97,16 +97,24 @@ def regression_map(
     Affine
         A = Cov(x, y) Cov(y, y)^-1, b = mean_x - A mean_y.
 
+    Raises
+    ------
+    ValueError
+        Cov(y, y) is no covariance, or shapes do not fit.
+
     Examples
     --------
-    >>> regression_map([[3.0]], [[3.0]], [[4.0]], [4.0], [4.0])
+    >>> regression_map([[3.0]], [[4.0]], [4.0], [4.0])
     Affine(A=array([[0.75]]), b=array([1.]))
 
     Source: ours.
     """
-    _, y = _checked(clean, "clean"), _checked(seen, "seen")
-    A = np.asarray(cross, dtype=np.float64) @ np.linalg.pinv(y, rcond=_NOTHING, hermitian=True)
-    return Affine(A, np.asarray(mean_x) - A @ np.asarray(mean_y))
+    y, xy = _checked(seen, "seen"), np.asarray(cross, dtype=np.float64)
+    x, m = (np.asarray(v, dtype=np.float64) for v in (mean_x, mean_y))
+    if not xy.shape == y.shape == (len(m), len(x)):
+        raise ValueError(f"cross is {xy.shape}, seen {y.shape}, the means {x.shape}, {m.shape}")
+    A = xy @ np.linalg.pinv(y, rcond=_NOTHING, hermitian=True)
+    return Affine(A, x - A @ m)
 
 
 def expected_error(A: ArrayLike, sigma_x: ArrayLike, sigma_z: ArrayLike) -> tuple[float, float]:

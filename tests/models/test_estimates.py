@@ -55,7 +55,7 @@ def test_units_are_words_and_the_models_own_tokens(real):
 def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
     perturb = RandomEdits({"drop": 1.0, "swap": 1.0}, edits=1)
-    made = fit_estimates(model, tokenizer, rows, perturb, [0], rho=0.7, batch_size=8)
+    made = fit_estimates(model, tokenizer, rows, perturb, [0], rho=0.7, rule="wiener", batch_size=8)
     changed = perturbed_rows(rows, perturb)
     clean, moved = paired_units(tokenizer, rows, [e for _, e in changed], [r for r, _ in changed])
     both = clean.whole & moved.whole
@@ -65,10 +65,10 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     assert len(x) > 300  # so many that shrinkage is small
     expected = wiener_map(np.cov(x.T, bias=True), z.T @ z / len(z), 0.7, x.mean(0))
     # the map matters where states are; the one direction that normalisation empties is free
-    gap = (x - x.mean(0)) @ (made.A[0].numpy() - expected.A).T
+    gap = (x - x.mean(0)) @ (made[0].A.numpy() - expected.A).T
     assert np.linalg.norm(gap) < 0.05 * np.linalg.norm(x - x.mean(0))
     mean = torch.from_numpy(x.mean(0))
-    assert torch.allclose(made.A[0] @ mean + made.b[0], mean, atol=1e-5)
+    assert torch.allclose(made[0].A @ mean + made[0].b, mean, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "opt"])
@@ -79,8 +79,8 @@ def test_each_state_is_fitted_with_those_before_it_controlled(tiny, kind, rule):
     made = fit_estimates(model, tokenizer, rows, perturb, [0, 1, 2], rule=rule)
     first = fit_estimates(model, tokenizer, rows, perturb, [0], rule=rule)
     alone = fit_estimates(model, tokenizer, rows, perturb, [1], rule=rule)
-    assert torch.equal(made.A[0], first.A[0]) and set(made.A) == {0, 1, 2}
-    assert not torch.allclose(made.A[1], alone.A[1], atol=1e-3)
+    assert torch.equal(made[0].A, first[0].A) and set(made) == {0, 1, 2}
+    assert not torch.allclose(made[1].A, alone[1].A, atol=1e-3)
     assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
 
 
@@ -89,11 +89,11 @@ def test_the_control_is_the_affine_map_and_leaves_padding(tiny):
     made = fit_estimates(model, tokenizer, rows, RandomEdits({"swap": 1.0}), [1])
     x = torch.randn(2, 3, tiny.width)
     mask = torch.tensor([[[1], [1], [1]], [[1], [0], [1]]]).bool()
-    new = Static({1: made.gain(1)})(1, x, mask)
-    expected = x @ made.A[1].T.float() + made.b[1].float()
+    new = Static({1: made[1].gain})(1, x, mask)
+    expected = x @ made[1].A.T.float() + made[1].b.float()
     assert torch.allclose(new[mask[..., 0]], expected[mask[..., 0]], atol=1e-5)
     assert torch.equal(new[1, 1], x[1, 1])
     inputs = tiny.inputs("bert")
-    gains = {1: made.gain(1)}
+    gains = {1: made[1].gain}
     with torch.no_grad(), find_blocks(model).control(begin=lambda: Static(gains), layers=[1]):
         assert torch.isfinite(model(**inputs).logits).all()

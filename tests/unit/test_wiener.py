@@ -67,12 +67,12 @@ def test_limits_are_the_projection_and_no_control():
 def test_regression_is_the_wiener_rule_without_correlation_and_better_with_it():
     random = np.random.default_rng(3)
     x, z, m = covariance(random, 3), covariance(random, 3), random.standard_normal(3)
-    free = regression_map(x, x, x + z, m, m)
+    free = regression_map(x, x + z, m, m)
     assert np.allclose(free.A, wiener_map(x, z).A) and np.allclose(free.b, wiener_map(x, z, 1, m).b)
     clean = random.multivariate_normal(m, x, size=20_000)
     seen = 0.5 * clean + random.standard_normal((20_000, 3))  # z pulls towards the origin
     both = np.cov(np.hstack([clean, seen]).T)
-    fitted = regression_map(both[:3, :3], both[:3, 3:], both[3:, 3:], clean.mean(0), seen.mean(0))
+    fitted = regression_map(both[:3, 3:], both[3:, 3:], clean.mean(0), seen.mean(0))
     off = seen - clean
     naive = wiener_map(both[:3, :3], off.T @ off / len(off), 1.0, clean.mean(0))
     errors = [((f(seen) - clean) ** 2).sum(1).mean() for f in (fitted, naive)]

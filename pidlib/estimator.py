@@ -1,0 +1,234 @@
+"""The control that estimates: each state becomes the best linear guess of its clean form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from pidlib.batches import MAX_LENGTH
+from pidlib.blocks import Control, find_blocks
+from pidlib.bundles import foreign, read_bundle, write_bundle
+from pidlib.eigenbases import Origin
+from pidlib.estimates import Estimate, Fit, fit_estimates
+from pidlib.feedback import Feedback, is_controlled
+from pidlib.fingerprints import fingerprint
+from pidlib.laws import Gain, Static
+from pidlib.perturbations import Perturb
+
+FORMAT = "pidlib-estimator"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator(Feedback):
+    """A feedback that makes of each state the best linear estimate of its clean form.
+
+    Made by `PIDController.fit(..., law="wiener", perturbed=...)`, `Estimator.fit` or
+    `from_pretrained`. Attached like any controller.
+
+    Attributes
+    ----------
+    estimates : dict of int to Estimate
+        Maps by state; each was fitted with those before it in place.
+    origin : Origin
+        The model and the text of the fit.
+    rho : float
+        Perturbed words for each clean one in the fit.
+    rule : {"regression", "wiener"}
+        See `pidlib.estimates.fit_estimates`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from pidlib import load_model, load_nli
+    >>> from pidlib.perturbations import RandomEdits
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> rows = load_nli("captions", split="train", n=40)
+    >>> estimator = Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), layers=[0])
+    >>> inputs = tokenizer("A dog runs.", "An animal moves.", return_tensors="pt")
+    >>> with torch.no_grad(), estimator.attached(model):
+    ...     logits = model(**inputs).logits
+    >>> logits.shape
+    torch.Size([1, 3])
+
+    Source: ours; Wiener 1949.
+    """
+
+    estimates: Mapping[int, Estimate]
+    origin: Origin
+    rho: float
+    rule: str
+
+    @classmethod
+    def fit(
+        cls,
+        model: nn.Module,
+        tokenizer: Any,
+        rows: Sequence[Mapping[str, Any]],
+        perturbed: Perturb,
+        layers: Sequence[int] | None = None,
+        rho: float = 0.5,
+        rule: str = "regression",
+        *,
+        seed: int = 0,
+        batch_size: int = 64,
+        max_length: int = MAX_LENGTH,
+        blocks: str | nn.ModuleList | None = None,
+    ) -> Estimator:
+        """Fit on clean text and random changes of it; labels are not used.
+
+        Parameters
+        ----------
+        model, tokenizer, rows
+            As for `PIDController.fit`.
+        perturbed : callable
+            What changes a row: `pidlib.perturbations.RandomEdits`, or a function (row,
+            random) that returns the changed row.
+        layers : sequence of int, optional
+            States to correct; all T when left out.
+        rho, rule, seed, batch_size, max_length
+            See `pidlib.estimates.fit_estimates`.
+        blocks : str or torch.nn.ModuleList, optional
+            Where the blocks are, for an architecture that pidlib does not know.
+
+        Returns
+        -------
+        Estimator
+
+        Raises
+        ------
+        ValueError
+            As `fit_estimates`; a controller is attached to the model.
+
+        Source: ours.
+        """
+        found = find_blocks(model, blocks)
+        if is_controlled(found):
+            raise ValueError("a controller is attached; fit on the uncontrolled model")
+        chosen = list(range(found.depth)) if layers is None else list(layers)
+        if not chosen:
+            raise ValueError("there are no layers to correct: give at least one, such as [0]")
+        made = fit_estimates(
+            model, tokenizer, rows, perturbed, chosen, rho, rule, seed, batch_size, max_length,
+            blocks,
+        )  # fmt: skip
+        first = made[min(made)]
+        origin = Origin(
+            model_type=getattr(getattr(model, "config", None), "model_type", None) or "",
+            architecture=type(model).__name__,
+            depth=found.depth,
+            width=len(first.b),
+            block_list=None if blocks is None else found.names[0].rpartition(".")[0],
+            blocks=tuple(fingerprint(found)),
+            rows=len(rows),
+            correct=len(rows),
+            tokens=first.fit.words,
+            truncated=0,
+        )
+        return cls(made, origin, float(rho), rule)
+
+    def up_to(self, t: int) -> Estimator:
+        """Correct the states up to x_t only, without a new fit.
+
+        Each map was fitted with the maps before it in place, so only later ones can go.
+
+        Raises
+        ------
+        ValueError
+            No map would be left.
+        """
+        kept = {s: one for s, one in self.estimates.items() if s <= t}
+        if not kept:
+            raise ValueError(f"no state up to {t} is corrected; the first is {min(self.estimates)}")
+        return replace(self, estimates=kept)
+
+    @property
+    def controlled(self) -> tuple[int, ...]:
+        """Corrected states t, rising."""
+        return tuple(sorted(self.estimates))
+
+    @cached_property
+    def feedback(self) -> dict[int, dict[str, Gain]]:
+        """Gain by corrected state."""
+        return {t: {"estimate": self.estimates[t].gain} for t in self.controlled}
+
+    @property
+    def hooked(self) -> list[int]:
+        """Blocks to hook."""
+        return list(self.controlled)
+
+    def begin(self) -> Control:
+        """Make the law, for one forward call of the model."""
+        return Static({t: kinds["estimate"] for t, kinds in self.feedback.items()})
+
+    def diagnose(self) -> list[dict[str, float]]:
+        """How well each state is estimated, as rows of a table.
+
+        Returns
+        -------
+        list of dict
+            By state: root mean squares over words, as shares of the spread of clean states:
+            `change` that a perturbation makes, what is `left` of it, and what `clean` text
+            pays.
+
+        Source: ours.
+        """
+        rows = []
+        for t in self.controlled:
+            fit = self.estimates[t].fit
+            shares = {"change": fit.before, "left": fit.after, "clean": fit.clean}
+            rows.append({"t": t} | {k: (v / fit.size) ** 0.5 for k, v in shares.items()})
+        return rows
+
+    def summary(self) -> str:
+        """Return settings and fit on one line."""
+        told = ", ".join(map(str, self.controlled))
+        return (
+            f"Wiener control ({self.rule}) of the states {told}, rho {self.rho:g}; fitted on "
+            f"{self.origin.tokens} words of {self.origin.rows} rows"
+        )
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write it to a folder: JSON and safetensors, whole or not at all.
+
+        Source: ours.
+        """
+        tensors = {f"{t}.A": one.A for t, one in self.estimates.items()}
+        tensors |= {f"{t}.b": one.b for t, one in self.estimates.items()}
+        fits = {str(t): one.fit._asdict() for t, one in self.estimates.items()}
+        about = {"settings": {"rho": self.rho, "rule": self.rule}, "terms": "", "fits": fits}
+        write_bundle(Path(folder), tensors, FORMAT, about, asdict(self.origin))
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Estimator:
+        """Read one from a folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            No controller there.
+        ValueError
+            A foreign, truncated or changed file.
+
+        Source: ours.
+        """
+        bundle = read_bundle(Path(folder), FORMAT)
+        with foreign(folder):
+            origin, settings = Origin.of(bundle.origin), bundle.about["settings"]
+            made = {
+                int(t): Estimate(bundle.tensors[f"{t}.A"], bundle.tensors[f"{t}.b"], Fit(**fit))
+                for t, fit in bundle.about["fits"].items()
+            }
+            found = cls(made, origin, float(settings["rho"]), settings["rule"])
+        d = origin.width
+        for t, one in made.items():
+            seen = (tuple(one.A.shape), tuple(one.b.shape))
+            if seen != ((d, d), (d,)) or t not in range(origin.depth):
+                raise ValueError(f"the map of state {t} has the shapes {seen}; d is {d}")
+        if not made or len(origin.blocks) != origin.depth:
+            raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit it again")
+        return found
