@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -47,7 +47,7 @@ def train(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Which one: trial or pmp.")] = "trial",
+    experiment: Annotated[str, typer.Argument(help="Which one: trial, wiener or pmp.")] = "trial",
     data: Annotated[str, typer.Option(help="captions, or a file such as snli-test.")] = "captions",
     model: Annotated[str, typer.Option(help="Name of an adapter.")] = "minilm-nli",
     n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
@@ -74,15 +74,35 @@ def reproduce(
 
     Example: PIDLIB_DATA_DIR=data python -m pidlib reproduce trial --data snli-test
     """
-    from pidlib.experiments import RECIPES, Running, Trial, gains_over_none, proportions, run_trial
+    from pidlib.experiments import (
+        RECIPES,
+        WIENER,
+        Running,
+        Trial,
+        gains_over_none,
+        proportions,
+        run_trial,
+    )
+    from pidlib.perturbations import MIXES
 
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima
 
         run_optima(OptimaTrial(data, model, n=n, sweeps=sweeps), results, runs, _say)
         return
-    if experiment != "trial":
-        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, pmp")
+    if experiment not in ("trial", "wiener"):
+        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
+    changes: dict[str, Any] = {}
+    if experiment == "wiener":
+        estimators = tuple((WIENER, mix) for mix in MIXES)
+        plain = (("PD", 0.99), ("PD", 0.95))
+        changes = {
+            "kind": "wiener",
+            "controls": plain,
+            "estimators": tuple(MIXES),
+            "placebos": estimators if placebos else (),
+            "adaptive": (*plain, *estimators),
+        }
     trial = Trial(
         data,
         model,
@@ -91,11 +111,14 @@ def reproduce(
         clean=max(n, clean),
         recipes=RECIPES if attacks else (),
         resources=resources or ("lexicon" if data == "captions" else "ppdb"),
-        placebos=(("PD", 0.99), ("PD", 0.95))[: 2 if attacks else 1] if placebos else (),
-        adaptive=(("PD", 0.99),) if adaptive else (),
         adaptive_n=adaptive or n,
         second=None if model == "minilm-nli-second" else "minilm-nli-second",
         seed=seed,
+        **{
+            "placebos": (("PD", 0.99), ("PD", 0.95))[: 2 if attacks else 1] if placebos else (),
+            "adaptive": (("PD", 0.99),) if adaptive else (),
+            **changes,
+        },
     )
     if only is not None:
         parts = (*trial.cells, "judge")

@@ -18,7 +18,7 @@ from pidlib.estimates import Estimate, Fit, fit_estimates
 from pidlib.feedback import Feedback, is_controlled
 from pidlib.fingerprints import fingerprint
 from pidlib.laws import Gain, Static
-from pidlib.perturbations import Perturb
+from pidlib.perturbations import Perturb, RandomEdits
 
 FORMAT = "pidlib-estimator"
 
@@ -40,6 +40,8 @@ class Estimator(Feedback):
         Perturbed words for each clean one in the fit.
     rule : {"regression", "wiener"}
         See `pidlib.estimates.fit_estimates`.
+    text : str
+        What changed the text.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Estimator(Feedback):
     origin: Origin
     rho: float
     rule: str
+    text: str = ""
 
     @classmethod
     def fit(
@@ -129,7 +132,7 @@ class Estimator(Feedback):
             tokens=first.fit.words,
             truncated=0,
         )
-        return cls(made, origin, float(rho), rule)
+        return cls(made, origin, float(rho), rule, _told(perturbed))
 
     def up_to(self, t: int) -> Estimator:
         """Correct the states up to x_t only, without a new fit.
@@ -189,7 +192,7 @@ class Estimator(Feedback):
         told = ", ".join(map(str, self.controlled))
         return (
             f"Wiener control ({self.rule}) of the states {told}, rho {self.rho:g}; fitted on "
-            f"{self.origin.tokens} words of {self.origin.rows} rows"
+            f"{self.origin.tokens} words of {self.origin.rows} rows, {self.text}"
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -200,7 +203,11 @@ class Estimator(Feedback):
         tensors = {f"{t}.A": one.A for t, one in self.estimates.items()}
         tensors |= {f"{t}.b": one.b for t, one in self.estimates.items()}
         fits = {str(t): one.fit._asdict() for t, one in self.estimates.items()}
-        about = {"settings": {"rho": self.rho, "rule": self.rule}, "terms": "", "fits": fits}
+        about = {
+            "settings": {"rho": self.rho, "rule": self.rule, "text": self.text},
+            "terms": "",
+            "fits": fits,
+        }
         write_bundle(Path(folder), tensors, FORMAT, about, asdict(self.origin))
 
     @classmethod
@@ -223,7 +230,8 @@ class Estimator(Feedback):
                 int(t): Estimate(bundle.tensors[f"{t}.A"], bundle.tensors[f"{t}.b"], Fit(**fit))
                 for t, fit in bundle.about["fits"].items()
             }
-            found = cls(made, origin, float(settings["rho"]), settings["rule"])
+            told = float(settings["rho"]), settings["rule"], settings["text"]
+            found = cls(made, origin, *told)
         d = origin.width
         for t, one in made.items():
             seen = (tuple(one.A.shape), tuple(one.b.shape))
@@ -232,3 +240,10 @@ class Estimator(Feedback):
         if not made or len(origin.blocks) != origin.depth:
             raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit it again")
         return found
+
+
+def _told(perturbed: Perturb) -> str:
+    """Name what changed the text."""
+    if isinstance(perturbed, RandomEdits):
+        return f"{perturbed.edits} random edits a row ({perturbed.mix})"
+    return f"changed by {getattr(perturbed, '__name__', type(perturbed).__name__)}"

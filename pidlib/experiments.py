@@ -21,15 +21,21 @@ from pidlib.attacks import RECIPES, attack
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, hold_out, load_nli
 from pidlib.engine import weights_sha256
+from pidlib.estimator import Estimator
 from pidlib.evaluation import Paired, Proportion, compare, right_answers
+from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import attack_table, read_outcomes, transfer_rows
+from pidlib.perturbations import RandomEdits
 from pidlib.placebos import Placebo
+from pidlib.resources import candidates
 from pidlib.results import write_result
+from pidlib.selection import choose
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
+WIENER, ESTIMATED_ON = "wiener", 1200
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 
 
@@ -60,6 +66,11 @@ class Trial:
         Those controls that are attacked themselves.
     adaptive_n : int
         Rows of an adaptive attack, at most.
+    estimators : tuple of str
+        Mixes of random edits; for each an estimating control is chosen on held-out rows and
+        tried as the control ("wiener", mix).
+    kind : str
+        First part of the result's name.
     second : str or None
         Another model, judged without control.
     c : float
@@ -81,6 +92,8 @@ class Trial:
     placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
     adaptive: tuple[tuple[str, float], ...] = ()
     adaptive_n: int = 1000
+    estimators: tuple[str, ...] = ()
+    kind: str = "trial"
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
     fitted_on: int = 2000
@@ -92,14 +105,15 @@ class Trial:
         unknown = [name for name in self.recipes if name not in RECIPES]
         if unknown:
             raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
+        known = (*self.controls, *((WIENER, mix) for mix in self.estimators))
         for pair in (*self.placebos, *self.adaptive):
-            if pair not in self.controls:
-                raise ValueError(f"{pair} is not among the controls {self.controls}")
+            if pair not in known:
+                raise ValueError(f"{pair} is not among the controls {known}")
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"trial-{self.data}-{self.model}"
+        return f"{self.kind}-{self.data}-{self.model}"
 
     @property
     def command(self) -> str:
@@ -115,7 +129,7 @@ class Trial:
             told.append("--no-placebos")
         if self.seed:
             told.append(f"--seed {self.seed}")
-        return " ".join(["python -m pidlib reproduce trial", *told])
+        return " ".join([f"python -m pidlib reproduce {self.kind}", *told])
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -129,16 +143,18 @@ class Trial:
         return min(most, self.n, self.adaptive_n if cell.startswith(ADAPTIVE) else self.n)
 
 
-def control_name(scheme: str, variance: float) -> str:
+def control_name(scheme: str, variance: float | str) -> str:
     """Name of a control in result files and figures.
 
     Examples
     --------
-    >>> control_name("PD", 0.99)
-    'P-D 99 %'
+    >>> control_name("PD", 0.99), control_name("wiener", "typos")
+    ('P-D 99 %', 'Wiener typos')
 
     Source: ours.
     """
+    if scheme == WIENER:
+        return f"Wiener {variance}"
     return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"
 
 
@@ -154,6 +170,16 @@ def fit_rows(data: str, n: int) -> Dataset:
         return load_nli("captions", split="train", n=n)
     kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
     return kept.select(range(min(n, len(kept))))
+
+
+def held_rows(data: str) -> Dataset:
+    """Rows that settings are chosen on: neither fitted on nor tested on.
+
+    Source: ours.
+    """
+    if data == "captions":
+        return load_nli("captions", split="validation", n=HELD_OUT)
+    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]
 
 
 class Running:
@@ -186,14 +212,34 @@ class Running:
         return load_nli(self.trial.data, split=split, n=self.trial.clean)
 
     @cached_property
-    def controls(self) -> dict[str, PIDController]:
+    def controls(self) -> dict[str, Feedback]:
         """Controls by name; one fit serves every scheme and threshold."""
         chosen = fit_rows(self.trial.data, self.trial.fitted_on)
         fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
         return {
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
-        }
+        } | {control_name(WIENER, mix): self._estimator(mix) for mix in self.trial.estimators}
+
+    def _estimator(self, mix: str) -> Estimator:
+        """Choose an estimating control on held-out rows, once; it is kept in `runs`."""
+        trial = self.trial
+        folder = self.runs / trial.name / f"estimator {mix}"
+        if not (folder / "controller.json").is_file():
+            found = choose(
+                self.model,
+                self.tokenizer,
+                fit_rows(trial.data, ESTIMATED_ON),
+                held_rows(trial.data),
+                RandomEdits(mix, source=candidates(trial.resources)),
+                seed=trial.seed,
+                report=self.report,
+            )
+            if found.estimator is None:
+                raise ValueError(f"no estimating control for {mix!r} keeps its clean loss small")
+            found.estimator.save_pretrained(folder)
+            write_json(folder / "selection.json", [one._asdict() for one in found.tried])
+        return Estimator.from_pretrained(folder)
 
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes."""
@@ -356,6 +402,12 @@ class Running:
             attacks=told,
             examples={
                 name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
+            },
+            selection={
+                mix: json.loads(
+                    (self.runs / trial.name / f"estimator {mix}" / "selection.json").read_text()
+                )
+                for mix in trial.estimators
             },
             judging_seconds=round(judging, 1),
             seconds_complete=None not in attacking,  # False: an attack was timed elsewhere

@@ -1,0 +1,97 @@
+"""The trial of estimating controls, from their choice to the result file, on a few captions."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+
+import pytest
+
+import pidlib.experiments as experiments
+from pidlib import __main__ as door
+from pidlib.estimator import Estimator
+from pidlib.experiments import Running, Trial, control_name, run_trial
+from pidlib.perturbations import MIXES
+from pidlib.results import read_result
+from pidlib.selection import choose
+
+TRIAL = Trial(
+    n=3,
+    clean=12,
+    recipes=("textfooler",),
+    controls=(("PD", 0.99),),
+    placebos=(("wiener", "typos"),),
+    adaptive=(("PD", 0.99), ("wiener", "typos")),
+    adaptive_n=2,
+    estimators=("typos",),
+    kind="wiener",
+    second=None,
+    fitted_on=60,
+)
+
+
+def few(model, tokenizer, rows, held, perturbed, **settings):
+    rows, held = rows.select(range(60)), held.select(range(30))
+    return choose(model, tokenizer, rows, held, perturbed, rhos=[0.5], loss=1.0, **settings)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wiener")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "choose", few)
+        result = run_trial(TRIAL, folder / "results", folder / "runs", lambda _: None)
+    return folder, result
+
+
+def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
+    folder, result = run
+    assert read_result(folder / "results" / "wiener-captions-minilm-nli.json") == result
+    sizes = {k: v["n"] for k, v in result["counts"]["Wiener typos"].items()}
+    assert sizes == {"clean": 12, "textfooler": 3, "adaptive textfooler": 2}
+    assert "Wiener typos: noise 0" in result["counts"]
+    assert [one["last"] for one in result["selection"]["typos"]] == [-1, 0, 1, 2, 3, 4, 5]
+    log = folder / "results" / "attacks"
+    assert (log / "captions-minilm-nli-adaptive-textfooler-Wiener-typos.jsonl").is_file()
+
+
+def test_the_choice_is_made_once(run, monkeypatch):
+    folder, _ = run
+    monkeypatch.setattr(experiments, "choose", None)  # would fail when called
+    found = Running(TRIAL, folder / "results", folder / "runs").controls["Wiener typos"]
+    assert isinstance(found, Estimator) and "random edits a row (typos)" in found.summary()
+
+
+def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
+    none = functools.partial(choose, rhos=[0.5], loss=-1.0)
+
+    def never(model, tokenizer, rows, held, perturbed, **settings):
+        rows, held = rows.select(range(20)), held.select(range(10))
+        return none(model, tokenizer, rows, held, perturbed, **settings | {"loss": -1.0})
+
+    monkeypatch.setattr(experiments, "choose", never)
+    with pytest.raises(ValueError, match="no estimating control for 'typos'"):
+        _ = Running(TRIAL, tmp_path, tmp_path).controls
+
+
+def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        experiments, "run_trial", lambda trial, *_: asked.append(trial) or _nothing()
+    )
+    words = ["pidlib", "reproduce", "wiener", "--n", "9", "--results", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as stop:
+        door.main()
+    assert stop.value.code in (0, None)
+    (trial,) = asked
+    assert trial.name == "wiener-captions-minilm-nli" and trial.estimators == tuple(MIXES)
+    assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert control_name(*trial.adaptive[-1]) == "Wiener both"
+    with pytest.raises(ValueError, match="not among the controls"):
+        replace(trial, estimators=())
+
+
+def _nothing():
+    return {"counts": {}, "examples": {}}
