@@ -50,6 +50,23 @@ class Descent:
         return len(self.steps)
 
 
+def check_settings(step: float, sweeps: int, memory: int, tolerance: float) -> None:
+    """Refuse settings of a descent that are out of range.
+
+    Raises
+    ------
+    ValueError
+        All four are named.
+
+    Source: ours.
+    """
+    if not step > 0 or sweeps < 0 or memory < 0 or not tolerance >= 0:
+        raise ValueError(
+            f"step {step}, sweeps {sweeps}, memory {memory}, tolerance {tolerance}: the step "
+            "must be positive, the others not negative"
+        )
+
+
 def descend(
     evaluate: Evaluate,
     start: Sequence[Tensor],
@@ -112,11 +129,7 @@ def descend(
     Source: section 2.1, equation pontryagin-msa. Departure: the step is found, for the paper
     gives none; the cost never rises.
     """
-    if not step > 0 or sweeps < 0 or memory < 0 or not tolerance >= 0:
-        raise ValueError(
-            f"step {step}, sweeps {sweeps}, memory {memory}, tolerance {tolerance}: the step "
-            "must be positive, the others not negative"
-        )
+    check_settings(step, sweeps, memory, tolerance)
     if len(start) == 0:
         raise ValueError("there are no controls to improve: give one tensor for each state")
     u = [part.detach() for part in start]

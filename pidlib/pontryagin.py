@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from pidlib.blocks import Blocks, Control, token_mask, uncached
 from pidlib.chains import ChainSweep, Path, RunningLoss
 from pidlib.controller import PIDController
-from pidlib.descent import Descent, descend
+from pidlib.descent import Descent, check_settings, descend
 from pidlib.laws import parse_gains
 
 LOSSES = ("relaxed", "running")
@@ -77,7 +77,7 @@ class Pontryagin:
     Raises
     ------
     ValueError
-        An unknown loss or method, or c not above 0.
+        An unknown loss or method, a setting of the descent out of range, or c not above 0.
 
     Examples
     --------
@@ -106,6 +106,7 @@ class Pontryagin:
         ):
             if value not in known:
                 raise ValueError(f"unknown {name} {value!r}; choose one of {known}")
+        check_settings(self.step, self.sweeps, self.memory, self.tolerance)
         if not 0 < self.controller.c < math.inf:
             raise ValueError(
                 f"c is {self.controller.c}; PMP needs a finite control cost above 0, such as 1e-3"
