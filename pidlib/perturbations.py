@@ -50,8 +50,8 @@ class RandomEdits:
     Examples
     --------
     >>> row = {"premise": "A man rides a bicycle.", "hypothesis": "A man is outside."}
-    >>> RandomEdits("typos", edits=1)(row, np.random.default_rng(1))
-    (Edit(column='premise', word=4, replacement='bicycxle'),)
+    >>> RandomEdits("typos", edits=1)(row, np.random.default_rng(2))
+    (Edit(column='premise', word=2, replacement='rieds'),)
 
     Source: ours.
     """
