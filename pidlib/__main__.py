@@ -55,7 +55,10 @@ def reproduce(
     swarm: Annotated[int, typer.Option(min=1, help="Rows attacked by PSO, at most.")] = 1000,
     attacks: Annotated[bool, typer.Option(help="Attack, or only judge the clean rows.")] = True,
     adaptive: Annotated[
-        int, typer.Option(min=0, help="Rows of attacks on the model under P-D control at 99 %.")
+        int,
+        typer.Option(
+            min=0, help="Rows of attacks that see the control: P-D at 99 %, for wiener each."
+        ),
     ] = 0,
     placebos: Annotated[bool, typer.Option(help="Judge placebos of P-D control too.")] = True,
     resources: Annotated[
@@ -101,7 +104,7 @@ def reproduce(
             "controls": plain,
             "estimators": tuple(MIXES),
             "placebos": estimators if placebos else (),
-            "adaptive": (*plain, *estimators),
+            "adaptive": (*plain, *estimators) if adaptive else (),
         }
     trial = Trial(
         data,

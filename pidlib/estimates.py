@@ -15,7 +15,7 @@ from pidlib.blocks import Blocks, find_blocks
 from pidlib.laws import Gain, Static
 from pidlib.perturbations import Perturb, perturbed_rows
 from pidlib.units import Units, paired_units
-from pidlib.wiener import Affine, regression_map, shrunk, wiener_map
+from pidlib.wiener import Affine, regression_map, shrinkage, shrunk, wiener_map
 
 RULES = ("regression", "wiener")
 
@@ -102,7 +102,7 @@ class _Joint:
         return (self.products[pair] / self.n).numpy()
 
     def covariance(self, pair: str) -> np.ndarray:
-        return self.moment(pair) - np.outer(self.mean(pair[0]), self.mean(pair[1]))
+        return _centred(self.moment(pair), self.mean(pair[0]), self.mean(pair[1]))
 
     def error(self, A: np.ndarray, b: np.ndarray, seen: str) -> float:
         """E||A s + b - x||^2 for s the states `seen`, y or p."""
@@ -141,7 +141,8 @@ def fit_estimates(
     rule : {"regression", "wiener"}
         `regression`: the least mean squared error from the states that arrive to the clean
         states without control. `wiener`: Sigma_x (Sigma_x + rho Sigma_z)^-1 about the
-        mean, which takes a perturbation as independent of the state.
+        mean of the clean states as they arrive, with the share rho / (1 + rho) in place of
+        rho; it takes a perturbation as independent of the state.
     seed, batch_size, max_length : int
     blocks : str or sequence of modules, optional
         Where the blocks are, if they are not found.
@@ -163,6 +164,8 @@ def fit_estimates(
         raise ValueError(f"unknown rule {rule!r}; choose one of {RULES}")
     if not 0 <= rho < np.inf:
         raise ValueError(f"rho is {rho}; give a finite weight of at least 0, such as 0.5")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one text")
     wrong = [t for t in layers if t not in range(found.depth)]
@@ -199,17 +202,23 @@ def _moments(
         joint.add(x, y, p)
     if joint is None:
         raise ValueError("no word stands in both the clean and the perturbed text; perturb less")
-    if not np.isfinite(joint.mean("p")).all():
+    if not all(np.isfinite(joint.mean(name)).all() for name in "xyp"):
         raise ValueError(f"state x_{t} has NaN or infinite entries; check the weights")
     return joint
 
 
+def _centred(moment: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Covariance from a second moment and means; rounding of nothing is nothing."""
+    found = moment - np.outer(a, b)
+    return np.zeros_like(found) if np.abs(found).max() < 1e-12 * np.abs(moment).max() else found
+
+
 def _filtered(joint: _Joint, rho: float) -> Affine:
-    """The Wiener rule from the spread of clean states and of changes."""
+    """The Wiener rule from the spread of clean states and the second moment of changes."""
     return wiener_map(
         shrunk(joint.covariance("yy"), joint.n),
         shrunk(joint.moment("zz"), joint.n),
-        rho,
+        rho / (1 + rho),
         joint.mean("y"),
     )
 
@@ -223,10 +232,10 @@ def _regressed(joint: _Joint, rho: float) -> Affine:
     share = rho / (1 + rho)
     mean_x, mean_s = joint.mean("x"), (1 - share) * joint.mean("y") + share * joint.mean("p")
     cross = (1 - share) * joint.moment("xy") + share * joint.moment("xp")
-    cross = cross - np.outer(mean_x, mean_s)
     seen = (1 - share) * joint.moment("yy") + share * joint.moment("pp")
-    seen = seen - np.outer(mean_s, mean_s)
-    step = regression_map(cross - seen, shrunk(seen, joint.n), mean_x - mean_s, mean_s)
+    cross, seen = _centred(cross, mean_x, mean_s), _centred(seen, mean_s, mean_s)
+    sure = 1 - shrinkage(seen, joint.n)  # both sides shrink: no words, no correction
+    step = regression_map(sure * (cross - seen), shrunk(seen, joint.n), mean_x - mean_s, mean_s)
     return Affine(np.eye(len(seen)) + step.A, step.b)
 
 

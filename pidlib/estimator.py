@@ -184,7 +184,8 @@ class Estimator(Feedback):
         for t in self.controlled:
             fit = self.estimates[t].fit
             shares = {"change": fit.before, "left": fit.after, "clean": fit.clean}
-            rows.append({"t": t} | {k: (v / fit.size) ** 0.5 for k, v in shares.items()})
+            size = fit.size or float("nan")
+            rows.append({"t": t} | {k: (max(v, 0.0) / size) ** 0.5 for k, v in shares.items()})
         return rows
 
     def summary(self) -> str:

@@ -27,11 +27,11 @@ from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import attack_table, read_outcomes, transfer_rows
-from pidlib.perturbations import RandomEdits
+from pidlib.perturbations import MIXES, RandomEdits
 from pidlib.placebos import Placebo
 from pidlib.resources import candidates
 from pidlib.results import write_result
-from pidlib.selection import choose
+from pidlib.selection import RHOS, choose
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
@@ -105,6 +105,11 @@ class Trial:
         unknown = [name for name in self.recipes if name not in RECIPES]
         if unknown:
             raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
+        if self.data == "snli-validation":
+            raise ValueError("subspaces are fitted on snli-validation; judge on another file")
+        strange = [mix for mix in self.estimators if mix not in MIXES]
+        if strange:
+            raise ValueError(f"unknown mix {strange[0]!r}; known: {list(MIXES)}")
         known = (*self.controls, *((WIENER, mix) for mix in self.estimators))
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:
@@ -216,16 +221,26 @@ class Running:
         """Controls by name; one fit serves every scheme and threshold."""
         chosen = fit_rows(self.trial.data, self.trial.fitted_on)
         fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
-        return {
+        made: dict[str, Feedback] = {
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
-        } | {control_name(WIENER, mix): self._estimator(mix) for mix in self.trial.estimators}
+        }
+        for mix in self.trial.estimators:
+            chosen = self._estimator(mix)
+            if chosen is None:
+                self.report(f"no estimating control for {mix!r} keeps its clean loss small")
+            else:
+                made[control_name(WIENER, mix)] = chosen
+        return made
 
-    def _estimator(self, mix: str) -> Estimator:
+    def _estimator(self, mix: str) -> Estimator | None:
         """Choose an estimating control on held-out rows, once; it is kept in `runs`."""
-        trial = self.trial
-        folder = self.runs / trial.name / f"estimator {mix}"
-        if not (folder / "controller.json").is_file():
+        trial, folder = self.trial, self._chosen(mix)
+        want = {"weights": self._weights, "seed": trial.seed, "resources": trial.resources}
+        want |= {"rows": ESTIMATED_ON, "held": HELD_OUT, "rhos": list(RHOS)}
+        place = folder / "selection.json"
+        kept = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else None
+        if kept is None or kept["of"] != want:
             found = choose(
                 self.model,
                 self.tokenizer,
@@ -235,11 +250,15 @@ class Running:
                 seed=trial.seed,
                 report=self.report,
             )
-            if found.estimator is None:
-                raise ValueError(f"no estimating control for {mix!r} keeps its clean loss small")
-            found.estimator.save_pretrained(folder)
-            write_json(folder / "selection.json", [one._asdict() for one in found.tried])
-        return Estimator.from_pretrained(folder)
+            if found.estimator is not None:
+                found.estimator.save_pretrained(folder)
+            kept = {"of": want, "tried": [one._asdict() for one in found.tried]}
+            write_json(place, kept | {"chosen": found.estimator is not None})  # last: it is whole
+            kept = json.loads(place.read_text(encoding="utf-8"))
+        return Estimator.from_pretrained(folder) if kept["chosen"] else None
+
+    def _chosen(self, mix: str) -> Path:
+        return self.runs / self.trial.name / f"estimator {mix}"
 
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes."""
@@ -251,6 +270,8 @@ class Running:
         trial, recipe = self.trial, cell.split()[-1]
         for scheme, variance in trial.adaptive if cell.startswith(ADAPTIVE) else [("", 0)]:
             name = control_name(scheme, variance) if scheme else ""
+            if name and name not in self.controls:  # no setting was good enough
+                continue
             controller = self.controls[name] if name else None
             log = self.runs / self.log(cell, name)
             chosen = self.rows.select(range(trial.attacked(cell)))
@@ -296,18 +317,19 @@ class Running:
                 key: self._judged("second", None, key, rows, sha, other)
                 for key, rows in sets.items()
             }
-        for scheme, variance in trial.adaptive:
-            name = control_name(scheme, variance)
+        seen = [control_name(*pair) for pair in trial.adaptive]
+        for name in [name for name in seen if name in self.controls]:
             for recipe in trial.recipes:
                 cell = ADAPTIVE + recipe
-                rows, told[cell] = self._attacked_rows(cell, trial.attacked(cell), name)
+                key = cell if name == seen[0] else f"{cell}, {name}"
+                rows, told[key] = self._attacked_rows(cell, trial.attacked(cell), name)
                 right[name][cell] = self._judged(name, self.controls[name], cell, rows, weights)
         return self._write(right, told, weights)
 
     def _conditions(self) -> dict[str, Any]:
         found: dict[str, Any] = {"none": None, **self.controls}
-        for scheme, variance in self.trial.placebos:
-            control = control_name(scheme, variance)
+        wanted = [control_name(*pair) for pair in self.trial.placebos]
+        for control in [name for name in wanted if name in self.controls]:
             for kind, seed in PLACEBOS:
                 placebo = Placebo(self.controls[control], kind, seed)
                 found[f"{control}: {placebo.name}"] = placebo
@@ -404,9 +426,7 @@ class Running:
                 name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
             },
             selection={
-                mix: json.loads(
-                    (self.runs / trial.name / f"estimator {mix}" / "selection.json").read_text()
-                )
+                mix: json.loads((self._chosen(mix) / "selection.json").read_text())["tried"]
                 for mix in trial.estimators
             },
             judging_seconds=round(judging, 1),

@@ -213,7 +213,8 @@ def perturbed_rows(
     made = []
     for k in range(len(rows)):
         row = dict(rows[k])
-        given = perturb(row, np.random.default_rng([seed, k]))
+        given = perturb(dict(row), np.random.default_rng([seed, k]))  # it may change its copy
+        given = (given,) if isinstance(given, Edit) else given
         if isinstance(given, Mapping):
             texts = {c: given[c] for c in COLUMNS if isinstance(row.get(c), str) and c in given}
             if not texts or not all(isinstance(text, str) for text in texts.values()):

@@ -70,14 +70,22 @@ def paired_units(
     Raises
     ------
     ValueError
-        A slow tokenizer.
+        A slow tokenizer; rows with text in different columns.
 
     Source: ours. A replaced word has other pieces, so words are compared by the mean of
     their tokens.
     """
     if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(f"{type(tokenizer).__name__} doesn't tell the places of its tokens")
+        raise ValueError(
+            f"{type(tokenizer).__name__} doesn't tell the places of its tokens; use a fast one"
+        )
     columns = [c for c in COLUMNS if isinstance(rows[0].get(c), str)]
+    for k, row in enumerate([*rows, *changed]):
+        if [c for c in COLUMNS if isinstance(row.get(c), str)] != columns or not columns:
+            raise ValueError(
+                f"row {k % len(rows)} has text in other columns than the first, {columns}; give "
+                "all rows the same of premise and hypothesis, or text"
+            )
     spans = [_spans(row, of, columns) for row, of in zip(rows, edits, strict=True)]
     before = [[clean for clean, _ in row] for row in spans]
     after = [[moved for _, moved in row] for row in spans]
@@ -114,6 +122,7 @@ def _units(
     inputs = tokenizer(
         *([row[c] for row in rows] for c in columns),
         padding=True,
+        padding_side="right",  # the two texts are padded apart: on the left, places would move
         truncation=True,
         max_length=max_length,
         return_tensors="pt",
@@ -136,8 +145,10 @@ def _units(
             word = np.searchsorted(places[:, 0], ends - 1, side="right") - 1
             inside = (word >= 0) & (ends <= places[word, 1])
             owner[b, tokens[inside]] = len(whole) + word[inside]
-            last = np.zeros(len(places), dtype=int)
+            first, last = np.full(len(places), np.iinfo(int).max), np.zeros(len(places), dtype=int)
+            np.minimum.at(first, word[inside], offsets[b, tokens[inside], 0])
             np.maximum.at(last, word[inside], ends[inside])
-            whole += ((places[:, 1] > places[:, 0]) & (last == places[:, 1])).tolist()
+            filled = (places[:, 1] > places[:, 0]) & (first <= places[:, 0])
+            whole += (filled & (last == places[:, 1])).tolist()
     kept = {key: value.to(device) for key, value in inputs.items()}
     return Units(kept, torch.from_numpy(owner), torch.tensor(whole, dtype=torch.bool))

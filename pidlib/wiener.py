@@ -70,6 +70,8 @@ def wiener_map(
     """
     x, z = _checked(sigma_x, "sigma_x"), _checked(sigma_z, "sigma_z")
     m = np.zeros(len(x)) if mean is None else np.asarray(mean, dtype=np.float64)
+    if not np.isfinite(m).all():
+        raise ValueError("the mean has entries that are not finite")
     if x.shape != z.shape or m.shape != x.shape[:1]:
         raise ValueError(f"sigma_x is {x.shape}, sigma_z {z.shape}, the mean {m.shape}: one d")
     if not 0 <= rho < np.inf:
@@ -113,6 +115,8 @@ def regression_map(
     x, m = (np.asarray(v, dtype=np.float64) for v in (mean_x, mean_y))
     if not xy.shape == y.shape == (len(m), len(x)):
         raise ValueError(f"cross is {xy.shape}, seen {y.shape}, the means {x.shape}, {m.shape}")
+    if not (np.isfinite(xy).all() and np.isfinite(x).all() and np.isfinite(m).all()):
+        raise ValueError("cross or a mean has entries that are not finite")
     A = xy @ np.linalg.pinv(y, rcond=_NOTHING, hermitian=True)
     return Affine(A, x - A @ m)
 
@@ -164,14 +168,42 @@ def shrunk(sigma: ArrayLike, samples: int) -> np.ndarray:
     Source: Chen, Wiesel, Eldar & Hero 2010 (oracle approximating shrinkage).
     """
     s = _checked(sigma, "sigma")
+    share = shrinkage(s, samples)
+    return (1 - share) * s + share * np.trace(s) / len(s) * np.eye(len(s))
+
+
+def shrinkage(sigma: ArrayLike, samples: int) -> float:
+    """Share of the identity that `shrunk` mixes in, from 0 to 1.
+
+    Parameters
+    ----------
+    sigma : (d, d) array
+    samples : int
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        No covariance, or no samples.
+
+    Examples
+    --------
+    >>> shrinkage([[2.0, 0.0], [0.0, 0.0]], samples=1)
+    1.0
+
+    Source: Chen, Wiesel, Eldar & Hero 2010.
+    """
+    s = _checked(sigma, "sigma")
     if samples < 1:
         raise ValueError(f"{samples} samples; a covariance needs at least 1")
     d = len(s)
     trace, square = np.trace(s), float((s * s).sum())
     above = (1 - 2 / d) * square + trace**2
     below = (samples + 1 - 2 / d) * (square - trace**2 / d)
-    share = 1.0 if below <= 0 else min(1.0, above / below)
-    return (1 - share) * s + share * trace / d * np.eye(d)
+    return 1.0 if below <= 0 else min(1.0, float(above / below))
 
 
 def _checked(matrix: ArrayLike, name: str) -> np.ndarray:

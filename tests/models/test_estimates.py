@@ -63,7 +63,7 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
         x = clean.means(read_states(model, clean.inputs).values[0])[both].numpy()
         z = moved.means(read_states(model, moved.inputs).values[0])[both].numpy() - x
     assert len(x) > 300  # so many that shrinkage is small
-    expected = wiener_map(np.cov(x.T, bias=True), z.T @ z / len(z), 0.7, x.mean(0))
+    expected = wiener_map(np.cov(x.T, bias=True), z.T @ z / len(z), 0.7 / 1.7, x.mean(0))
     # the map matters where states are; the one direction that normalisation empties is free
     gap = (x - x.mean(0)) @ (made[0].A.numpy() - expected.A).T
     assert np.linalg.norm(gap) < 0.05 * np.linalg.norm(x - x.mean(0))
@@ -97,3 +97,58 @@ def test_the_control_is_the_affine_map_and_leaves_padding(tiny):
     gains = {1: made[1].gain}
     with torch.no_grad(), find_blocks(model).control(begin=lambda: Static(gains), layers=[1]):
         assert torch.isfinite(model(**inputs).logits).all()
+
+
+def test_few_words_mean_little_control(tiny):
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    sizes = []
+    for n in (1, 200):
+        made = fit_estimates(
+            model, tokenizer, tiny.rows(n), RandomEdits({"swap": 1.0}, 1), [0], rho=1.0
+        )
+        fit = made[0].fit
+        assert fit.after <= fit.before
+        sizes.append(float((made[0].A - torch.eye(tiny.width)).norm()))
+    assert sizes[0] < sizes[1]
+
+
+def test_a_function_may_change_its_row_in_place():
+    def longer(row, random):
+        row["text"] = row["text"].replace("a", "xxxx")
+        return row
+
+    ((changed, edits),) = perturbed_rows([{"text": "a bb cc"}], longer)
+    assert changed["text"] == "xxxx bb cc" and len(edits) == 1 and edits[0].word == 0
+
+
+def test_where_nothing_changes_nothing_is_moved(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(20)
+    made = fit_estimates(model, tokenizer, rows, lambda row, random: row, [0, 1])
+    for t in (0, 1):
+        assert torch.allclose(made[t].A, torch.eye(tiny.width, dtype=torch.float64), atol=1e-9)
+        assert made[t].b.abs().max() < 1e-9
+
+
+def test_padding_on_the_left_makes_no_change(tiny):
+    model, tokenizer = tiny.model("gpt2"), tiny.tokenizer()
+    tokenizer.padding_side = "left"
+    rows = [{"text": "the dog runs"}, {"text": "a man sings in the park"}]
+
+    def second(row, random):
+        return {"text": row["text"].replace("park", "park park")} if "park" in row["text"] else row
+
+    (a, _), (b, edits) = perturbed_rows(rows, second)
+    clean, moved = paired_units(tokenizer, rows, [(), edits], [a, b])
+    with torch.no_grad():
+        x, p = (u.means(read_states(model, u.inputs).values[1]) for u in (clean, moved))
+    words = slice(0, int((clean.owner[0] >= 0).sum()))
+    assert torch.allclose(x[words], p[words], atol=1e-6)
+
+
+def test_rows_of_different_kinds_are_refused(tiny):
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    rows = [{"text": "the dog runs"}, {"premise": "a man", "hypothesis": "a dog"}]
+    with pytest.raises(ValueError, match="other columns"):
+        fit_estimates(model, tokenizer, rows, lambda row, random: row, [0])
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        fit_estimates(model, tokenizer, rows, lambda row, random: row, [0], batch_size=0)

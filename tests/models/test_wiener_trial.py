@@ -51,6 +51,7 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     sizes = {k: v["n"] for k, v in result["counts"]["Wiener typos"].items()}
     assert sizes == {"clean": 12, "textfooler": 3, "adaptive textfooler": 2}
     assert "Wiener typos: noise 0" in result["counts"]
+    assert {"adaptive textfooler", "adaptive textfooler, Wiener typos"} < set(result["attacks"])
     assert [one["last"] for one in result["selection"]["typos"]] == [-1, 0, 1, 2, 3, 4, 5]
     log = folder / "results" / "attacks"
     assert (log / "captions-minilm-nli-adaptive-textfooler-Wiener-typos.jsonl").is_file()
@@ -71,8 +72,21 @@ def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
         return none(model, tokenizer, rows, held, perturbed, **settings | {"loss": -1.0})
 
     monkeypatch.setattr(experiments, "choose", never)
-    with pytest.raises(ValueError, match="no estimating control for 'typos'"):
-        _ = Running(TRIAL, tmp_path, tmp_path).controls
+    said = []
+    running = Running(TRIAL, tmp_path, tmp_path, said.append)
+    assert list(running.controls) == ["P-D 99 %"]
+    assert "no estimating control for 'typos'" in said[-1]
+    assert not any(name.startswith("Wiener") for name in running._conditions())
+    again = Running(TRIAL, tmp_path, tmp_path, said.append)
+    monkeypatch.setattr(experiments, "choose", None)  # the search is not repeated
+    assert list(again.controls) == ["P-D 99 %"]
+
+
+def test_another_seed_is_another_choice(run, monkeypatch):
+    folder, _ = run
+    monkeypatch.setattr(experiments, "choose", None)
+    with pytest.raises(TypeError):  # it would be called
+        _ = Running(replace(TRIAL, seed=1), folder / "results", folder / "runs").controls
 
 
 def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
@@ -80,7 +94,7 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     monkeypatch.setattr(
         experiments, "run_trial", lambda trial, *_: asked.append(trial) or _nothing()
     )
-    words = ["pidlib", "reproduce", "wiener", "--n", "9", "--results", str(tmp_path)]
+    words = ["pidlib", "reproduce", "wiener", "--n", "9", "--adaptive", "5"]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as stop:
         door.main()
@@ -91,6 +105,10 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     assert control_name(*trial.adaptive[-1]) == "Wiener both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=())
+    with pytest.raises(ValueError, match="unknown mix 'slang'"):
+        replace(trial, estimators=("slang",))
+    with pytest.raises(ValueError, match="another file"):
+        replace(trial, data="snli-validation")
 
 
 def _nothing():

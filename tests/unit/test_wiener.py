@@ -111,3 +111,10 @@ def test_bad_input_is_named(change, says):
         wiener_map(**(dict(sigma_x=np.eye(2), sigma_z=np.eye(2)) | change))
     with pytest.raises(ValueError, match="0 samples"):
         shrunk(np.eye(2), 0)
+
+
+def test_entries_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="cross or a mean"):
+        regression_map([[np.nan]], [[4.0]], [4.0], [4.0])
+    with pytest.raises(ValueError, match="the mean has"):
+        wiener_map([[1.0]], [[1.0]], mean=[np.nan])
