@@ -66,8 +66,17 @@ def reproduce(
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Run one part and stop: an attack, 'adaptive' and an attack, or judge."),
+        typer.Option(
+            help="Run one part and stop: an attack, 'adaptive' and an attack (for one control "
+            "or rival: comma, its name), or judge."
+        ),
     ] = None,
+    mixes: Annotated[
+        str, typer.Option(help="Random edits that closed forms learn from, for wiener.")
+    ] = "typos,synonyms,both",
+    estimated_on: Annotated[
+        str, typer.Option(help="Data that estimating controls learn from; the same by default.")
+    ] = "",
     sweeps: Annotated[int, typer.Option(min=1, help="Of the solver, for pmp.")] = 20,
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
@@ -79,6 +88,8 @@ def reproduce(
     """
     from pidlib.experiments import (
         RECIPES,
+        RIVALS,
+        TERMINAL,
         WIENER,
         Running,
         Trial,
@@ -86,7 +97,6 @@ def reproduce(
         proportions,
         run_trial,
     )
-    from pidlib.perturbations import MIXES
 
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima
@@ -97,12 +107,14 @@ def reproduce(
         raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
     changes: dict[str, Any] = {}
     if experiment == "wiener":
-        estimators = tuple((WIENER, mix) for mix in MIXES)
+        estimators = (*((WIENER, mix) for mix in mixes.split(",")), (TERMINAL, "both"))
         plain = (("PD", 0.99), ("PD", 0.95))
         changes = {
             "kind": "wiener",
             "controls": plain,
-            "estimators": tuple(MIXES),
+            "estimators": estimators,
+            "estimated_on": estimated_on,
+            "rivals": () if estimated_on else RIVALS,
             "placebos": estimators if placebos else (),
             "adaptive": (*plain, *estimators) if adaptive else (),
         }
@@ -125,10 +137,13 @@ def reproduce(
     )
     if only is not None:
         parts = (*trial.cells, "judge")
-        if only not in parts:
+        part, _, name = only.partition(", ")
+        if part not in parts:
             raise typer.BadParameter(f"no part {only!r} in this trial; known: {list(parts)}")
         running = Running(trial, results, runs, _say)
-        _ = running.judge() if only == "judge" else running.attack(only)
+        if name and name not in running.contenders():
+            raise typer.BadParameter(f"no {name!r}; known: {list(running.contenders())}")
+        _ = running.judge() if part == "judge" else running.attack(part, name or None)
         return
     result = run_trial(trial, results, runs, _say)
     for control, sets in proportions(result).items():

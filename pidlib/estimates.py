@@ -177,12 +177,55 @@ def fit_estimates(
     made: dict[int, Estimate] = {}
     for t in sorted(set(layers)):
         joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
-        A, b = _regressed(joint, rho) if rule == "regression" else _filtered(joint, rho)
-        size = float(np.trace(joint.covariance("xx")))
-        eye, zero = np.eye(len(b)), np.zeros(len(b))
-        told = (joint.error(eye, zero, "p"), joint.error(A, b, "p"), joint.error(A, b, "y"))
-        made[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *told))
+        fitted = _regressed(joint, rho) if rule == "regression" else _filtered(joint, rho)
+        made[t] = _measured(joint, *fitted)
     return made
+
+
+def measured(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    perturb: Perturb,
+    maps: Mapping[int, Affine],
+    seed: int = 0,
+    batch_size: int = 64,
+    max_length: int = MAX_LENGTH,
+    blocks: Any = None,
+) -> dict[int, Estimate]:
+    """Measure how well given maps estimate each state, those before it in place.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, perturb, seed, batch_size, max_length, blocks
+        As for `fit_estimates`.
+    maps : mapping of int to Affine
+
+    Returns
+    -------
+    dict of int to Estimate
+
+    Raises
+    ------
+    ValueError
+        As `fit_estimates`.
+
+    Source: ours.
+    """
+    found = find_blocks(model, blocks)
+    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, model.device)
+    made: dict[int, Estimate] = {}
+    for t, (A, b) in sorted(maps.items()):
+        joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
+        made[t] = _measured(joint, A, b)
+    return made
+
+
+def _measured(joint: _Joint, A: np.ndarray, b: np.ndarray) -> Estimate:
+    eye, zero = np.eye(len(b)), np.zeros(len(b))
+    size = float(np.trace(joint.covariance("xx")))
+    told = (joint.error(eye, zero, "p"), joint.error(A, b, "p"), joint.error(A, b, "y"))
+    return Estimate(torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *told))
 
 
 def _moments(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from pidlib.batches import MAX_LENGTH
 from pidlib.blocks import Control, find_blocks
 from pidlib.bundles import foreign, read_bundle, write_bundle
 from pidlib.eigenbases import Origin
-from pidlib.estimates import Estimate, Fit, fit_estimates
+from pidlib.estimates import RULES, Estimate, Fit, fit_estimates, measured
 from pidlib.feedback import Feedback, is_controlled
 from pidlib.fingerprints import fingerprint
 from pidlib.laws import Gain, Static
 from pidlib.perturbations import Perturb, RandomEdits
+from pidlib.terminal import EPOCHS, RATE, descend
 
+TERMINAL = "terminal"
+MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states
 FORMAT = "pidlib-estimator"
 
 
@@ -38,8 +42,8 @@ class Estimator(Feedback):
         The model and the text of the fit.
     rho : float
         Perturbed words for each clean one in the fit.
-    rule : {"regression", "wiener"}
-        See `pidlib.estimates.fit_estimates`.
+    rule : {"regression", "wiener", "terminal"}
+        The first two: see `pidlib.estimates.fit_estimates`. The third: `pidlib.terminal`.
     text : str
         What changed the text.
 
@@ -81,6 +85,9 @@ class Estimator(Feedback):
         batch_size: int = 64,
         max_length: int = MAX_LENGTH,
         blocks: str | nn.ModuleList | None = None,
+        epochs: int = EPOCHS,
+        rate: float = RATE,
+        report: Callable[[str], None] = lambda _: None,
     ) -> Estimator:
         """Fit on clean text and random changes of it; labels are not used.
 
@@ -94,9 +101,11 @@ class Estimator(Feedback):
         layers : sequence of int, optional
             States to correct; all T when left out.
         rho, rule, seed, batch_size, max_length
-            See `pidlib.estimates.fit_estimates`.
+            See `pidlib.estimates.fit_estimates`; for the rule "terminal" `pidlib.terminal`.
         blocks : str or torch.nn.ModuleList, optional
             Where the blocks are, for an architecture that pidlib does not know.
+        epochs, rate, report
+            For the rule "terminal": see `pidlib.terminal.descend`.
 
         Returns
         -------
@@ -105,7 +114,7 @@ class Estimator(Feedback):
         Raises
         ------
         ValueError
-            As `fit_estimates`; a controller is attached to the model.
+            As `fit_estimates` or `descend`; a controller is attached to the model.
 
         Source: ours.
         """
@@ -115,10 +124,19 @@ class Estimator(Feedback):
         chosen = list(range(found.depth)) if layers is None else list(layers)
         if not chosen:
             raise ValueError("there are no layers to correct: give at least one, such as [0]")
-        made = fit_estimates(
-            model, tokenizer, rows, perturbed, chosen, rho, rule, seed, batch_size, max_length,
-            blocks,
-        )  # fmt: skip
+        settings = {"seed": seed, "max_length": max_length, "blocks": blocks}
+        if rule == TERMINAL:
+            maps = descend(
+                model, tokenizer, rows, perturbed, chosen, rho, epochs, rate, report=report,
+                **settings,
+            )  # fmt: skip
+            few = [rows[k] for k in range(min(len(rows), MEASURED))]
+            made = measured(model, tokenizer, few, perturbed, maps, **settings)
+        elif rule in RULES:
+            settings["batch_size"] = batch_size
+            made = fit_estimates(model, tokenizer, rows, perturbed, chosen, rho, rule, **settings)
+        else:
+            raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
         first = made[min(made)]
         origin = Origin(
             model_type=getattr(getattr(model, "config", None), "model_type", None) or "",
@@ -142,12 +160,29 @@ class Estimator(Feedback):
         Raises
         ------
         ValueError
-            No map would be left.
+            No map would be left; a rule that fits all maps together.
         """
+        if self.rule == TERMINAL and t < max(self.estimates):
+            raise ValueError(
+                "the rule 'terminal' fits all maps together, so none can go; fit again with "
+                f"layers={[s for s in self.controlled if s <= t]}"
+            )
         kept = {s: one for s, one in self.estimates.items() if s <= t}
         if not kept:
             raise ValueError(f"no state up to {t} is corrected; the first is {min(self.estimates)}")
         return replace(self, estimates=kept)
+
+    def cuts(self) -> Iterator[Estimator]:
+        """All depths that need no new fit, from the shallowest to the whole.
+
+        Yields
+        ------
+        Estimator
+
+        Source: ours.
+        """
+        whole = self.controlled[-1:] if self.rule == TERMINAL else self.controlled
+        yield from map(self.up_to, whole)
 
     @property
     def controlled(self) -> tuple[int, ...]:
@@ -176,7 +211,7 @@ class Estimator(Feedback):
         list of dict
             By state: root mean squares over words, as shares of the spread of clean states:
             `change` that a perturbation makes, what is `left` of it, and what `clean` text
-            pays.
+            pays. Of the rule "terminal" on the first rows only, 600 at most.
 
         Source: ours.
         """
@@ -191,18 +226,25 @@ class Estimator(Feedback):
     def summary(self) -> str:
         """Return settings and fit on one line."""
         told = ", ".join(map(str, self.controlled))
+        if self.rule == TERMINAL:
+            name, words = "Terminal control", ""
+        else:
+            name, words = f"Wiener control ({self.rule})", f"{self.origin.tokens} words of "
         return (
-            f"Wiener control ({self.rule}) of the states {told}, rho {self.rho:g}; fitted on "
-            f"{self.origin.tokens} words of {self.origin.rows} rows, {self.text}"
+            f"{name} of the states {told}, rho {self.rho:g}; fitted on {words}{self.origin.rows} "
+            f"rows, {self.text}"
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write it to a folder: JSON and safetensors, whole or not at all.
 
+        What is written is A - I and b in single precision, in which models run.
+
         Source: ours.
         """
-        tensors = {f"{t}.A": one.A for t, one in self.estimates.items()}
-        tensors |= {f"{t}.b": one.b for t, one in self.estimates.items()}
+        eye = torch.eye(self.origin.width, dtype=torch.float64)
+        tensors = {f"{t}.step": (one.A - eye).float() for t, one in self.estimates.items()}
+        tensors |= {f"{t}.b": one.b.float() for t, one in self.estimates.items()}
         fits = {str(t): one.fit._asdict() for t, one in self.estimates.items()}
         about = {
             "settings": {"rho": self.rho, "rule": self.rule, "text": self.text},
@@ -227,17 +269,18 @@ class Estimator(Feedback):
         bundle = read_bundle(Path(folder), FORMAT)
         with foreign(folder):
             origin, settings = Origin.of(bundle.origin), bundle.about["settings"]
-            made = {
-                int(t): Estimate(bundle.tensors[f"{t}.A"], bundle.tensors[f"{t}.b"], Fit(**fit))
-                for t, fit in bundle.about["fits"].items()
-            }
+            eye = torch.eye(origin.width, dtype=torch.float64)
+            made = {}
+            for t, fit in bundle.about["fits"].items():
+                step, b = (bundle.tensors[f"{t}.{name}"].double() for name in ("step", "b"))
+                seen = (tuple(step.shape), tuple(b.shape))
+                if seen != (eye.shape, eye.shape[:1]) or int(t) not in range(origin.depth):
+                    raise ValueError(
+                        f"the map of state {t} has the shapes {seen}; d is {origin.width}"
+                    )
+                made[int(t)] = Estimate(eye + step, b, Fit(**fit))
             told = float(settings["rho"]), settings["rule"], settings["text"]
             found = cls(made, origin, *told)
-        d = origin.width
-        for t, one in made.items():
-            seen = (tuple(one.A.shape), tuple(one.b.shape))
-            if seen != ((d, d), (d,)) or t not in range(origin.depth):
-                raise ValueError(f"the map of state {t} has the shapes {seen}; d is {d}")
         if not made or len(origin.blocks) != origin.depth:
             raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit it again")
         return found

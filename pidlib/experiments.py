@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,24 +18,31 @@ from datasets import Dataset
 
 from pidlib.adapters import HELD_OUT
 from pidlib.attacks import RECIPES, attack
+from pidlib.contenders import (
+    ESTIMATED_ON,
+    RIVALS,
+    TUNED_ON,
+    WIENER,
+    Contender,
+    estimating,
+    rival,
+)
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, hold_out, load_nli
 from pidlib.engine import weights_sha256
-from pidlib.estimator import Estimator
+from pidlib.estimator import TERMINAL
 from pidlib.evaluation import Paired, Proportion, compare, right_answers
 from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import attack_table, read_outcomes, transfer_rows
-from pidlib.perturbations import MIXES, RandomEdits
+from pidlib.perturbations import MIXES
 from pidlib.placebos import Placebo
 from pidlib.resources import candidates
 from pidlib.results import write_result
-from pidlib.selection import RHOS, choose
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
-WIENER, ESTIMATED_ON = "wiener", 1200
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 
 
@@ -66,9 +73,14 @@ class Trial:
         Those controls that are attacked themselves.
     adaptive_n : int
         Rows of an adaptive attack, at most.
-    estimators : tuple of str
-        Mixes of random edits; for each an estimating control is chosen on held-out rows and
-        tried as the control ("wiener", mix).
+    estimators : tuple of (str, str)
+        Estimating controls that are chosen on held-out rows: "wiener" (closed forms) or
+        "terminal" (see `pidlib.terminal`), and a mix of random edits.
+    estimated_on : str
+        Data that those are fitted and chosen on; that of the trial when empty.
+    rivals : tuple of str
+        "fine-tuned" and "spelling", see `pidlib.contenders.rival`; judged, and attacked where
+        controls are.
     kind : str
         First part of the result's name.
     second : str or None
@@ -92,7 +104,9 @@ class Trial:
     placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
     adaptive: tuple[tuple[str, float], ...] = ()
     adaptive_n: int = 1000
-    estimators: tuple[str, ...] = ()
+    estimators: tuple[tuple[str, str], ...] = ()
+    estimated_on: str = ""
+    rivals: tuple[str, ...] = ()
     kind: str = "trial"
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
@@ -107,10 +121,16 @@ class Trial:
             raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
         if self.data == "snli-validation":
             raise ValueError("subspaces are fitted on snli-validation; judge on another file")
-        strange = [mix for mix in self.estimators if mix not in MIXES]
-        if strange:
-            raise ValueError(f"unknown mix {strange[0]!r}; known: {list(MIXES)}")
-        known = (*self.controls, *((WIENER, mix) for mix in self.estimators))
+        for scheme, mix in self.estimators:
+            if scheme not in (WIENER, TERMINAL) or mix not in MIXES:
+                raise ValueError(
+                    f"unknown estimating control {(scheme, mix)}; give {WIENER!r} or {TERMINAL!r}, "
+                    f"and a mix of {list(MIXES)}"
+                )
+        others = [name for name in self.rivals if name not in RIVALS]
+        if others:
+            raise ValueError(f"unknown rival {others[0]!r}; known: {list(RIVALS)}")
+        known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:
                 raise ValueError(f"{pair} is not among the controls {known}")
@@ -118,7 +138,8 @@ class Trial:
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"{self.kind}-{self.data}-{self.model}"
+        told = f"-on-{self.estimated_on}" if self.estimated_on else ""
+        return f"{self.kind}-{self.data}-{self.model}{told}"
 
     @property
     def command(self) -> str:
@@ -126,8 +147,13 @@ class Trial:
         told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
         if self.swarm < self.n:
             told.append(f"--swarm {self.swarm}")
-        if self.adaptive:
+        if self.adaptive or self.rivals:
             told.append(f"--adaptive {self.adaptive_n}")
+        if self.estimated_on:
+            told.append(f"--estimated-on {self.estimated_on}")
+        mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
+        if mixes and mixes != list(MIXES):
+            told.append(f"--mixes {','.join(mixes)}")
         if not self.recipes:
             told.append("--no-attacks")
         if not self.placebos:
@@ -139,7 +165,7 @@ class Trial:
     @property
     def cells(self) -> tuple[str, ...]:
         """Names of the attacks, adaptive ones included; each can be run by itself."""
-        seen = [f"{ADAPTIVE}{recipe}" for recipe in self.recipes if self.adaptive]
+        seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
         return (*self.recipes, *seen)
 
     def attacked(self, cell: str) -> int:
@@ -158,8 +184,8 @@ def control_name(scheme: str, variance: float | str) -> str:
 
     Source: ours.
     """
-    if scheme == WIENER:
-        return f"Wiener {variance}"
+    if scheme in (WIENER, TERMINAL):
+        return f"{scheme.capitalize()} {variance}"
     return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"
 
 
@@ -225,67 +251,97 @@ class Running:
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
         }
-        for mix in self.trial.estimators:
-            chosen = self._estimator(mix)
-            if chosen is None:
-                self.report(f"no estimating control for {mix!r} keeps its clean loss small")
-            else:
-                made[control_name(WIENER, mix)] = chosen
-        return made
-
-    def _estimator(self, mix: str) -> Estimator | None:
-        """Choose an estimating control on held-out rows, once; it is kept in `runs`."""
-        trial, folder = self.trial, self._chosen(mix)
-        want = {"weights": self._weights, "seed": trial.seed, "resources": trial.resources}
-        want |= {"rows": ESTIMATED_ON, "held": HELD_OUT, "rhos": list(RHOS)}
-        place = folder / "selection.json"
-        kept = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else None
-        if kept is None or kept["of"] != want:
-            found = choose(
+        data = self.trial.estimated_on or self.trial.data
+        for pair in self.trial.estimators:
+            chosen = estimating(
+                *pair,
                 self.model,
                 self.tokenizer,
-                fit_rows(trial.data, ESTIMATED_ON),
-                held_rows(trial.data),
-                RandomEdits(mix, source=candidates(trial.resources)),
-                seed=trial.seed,
-                report=self.report,
+                fit_rows(data, ESTIMATED_ON[pair[0]]),
+                held_rows(data),
+                candidates(self.trial.resources),
+                self._chosen(pair),
+                {
+                    "weights": self._weights,
+                    "seed": self.trial.seed,
+                    "resources": self.trial.resources,
+                },
+                self.report,
             )
-            if found.estimator is not None:
-                found.estimator.save_pretrained(folder)
-            kept = {"of": want, "tried": [one._asdict() for one in found.tried]}
-            write_json(place, kept | {"chosen": found.estimator is not None})  # last: it is whole
-            kept = json.loads(place.read_text(encoding="utf-8"))
-        return Estimator.from_pretrained(folder) if kept["chosen"] else None
+            if chosen is None:
+                self.report(f"no setting of {control_name(*pair)!r} keeps its clean loss small")
+            else:
+                made[control_name(*pair)] = chosen
+        return made
 
-    def _chosen(self, mix: str) -> Path:
-        return self.runs / self.trial.name / f"estimator {mix}"
+    @cached_property
+    def rivals(self) -> dict[str, Contender]:
+        """Rivals by name."""
+        data = self.trial.estimated_on or self.trial.data
+        made = {
+            name: rival(
+                name,
+                self.model,
+                self.tokenizer,
+                fit_rows(data, TUNED_ON),
+                held_rows(data),
+                candidates(self.trial.resources),
+                self.runs / self.trial.name / name,
+                self.trial.seed,
+                self.report,
+            )
+            for name in self.trial.rivals
+        }
+        return {name: one for name, one in made.items() if one is not None}
+
+    def _chosen(self, pair: tuple[str, str]) -> Path:
+        return self.runs / self.trial.name / " ".join(pair)
+
+    def contenders(self) -> dict[str, Contender]:
+        """All that is attacked by itself: controls, then rivals."""
+        wanted = [control_name(*pair) for pair in self.trial.adaptive]
+        found = {
+            name: Contender(
+                self.model, self.tokenizer, self.controls[name], self.controls[name].summary()
+            )
+            for name in wanted
+            if name in self.controls  # else no setting was good enough
+        }
+        return found | self.rivals
 
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes."""
         parts = [self.trial.data, self.trial.model, *cell.split(), *control.split()[:2]]
         return "-".join(parts) + ".jsonl"
 
-    def attack(self, cell: str) -> None:
-        """Run one attack, or go on with it; keep its outcomes when it is whole."""
+    def attack(self, cell: str, only: str | None = None) -> None:
+        """Run one attack, or go on with it; keep its outcomes when it is whole.
+
+        Parameters
+        ----------
+        cell : str
+            One of the trial's `cells`.
+        only : str, optional
+            Name of the one control or rival that an adaptive attack sees; all by default.
+        """
         trial, recipe = self.trial, cell.split()[-1]
-        for scheme, variance in trial.adaptive if cell.startswith(ADAPTIVE) else [("", 0)]:
-            name = control_name(scheme, variance) if scheme else ""
-            if name and name not in self.controls:  # no setting was good enough
+        plain = {"": Contender(self.model, self.tokenizer)}
+        for name, one in (self.contenders() if cell.startswith(ADAPTIVE) else plain).items():
+            if only not in (None, name):
                 continue
-            controller = self.controls[name] if name else None
             log = self.runs / self.log(cell, name)
             chosen = self.rows.select(range(trial.attacked(cell)))
-            with controller.attached(self.model) if controller else nullcontext(), _timed(log):
+            with one.on(), _timed(log):
                 outcomes = attack(
-                    self.model,
-                    self.tokenizer,
+                    one.model,
+                    one.tokenizer,
                     chosen,
                     recipe=recipe,
                     resources=trial.resources,
                     seed=trial.seed,
                     log=log,
                     data=trial.data,
-                    about={"control": controller.summary()} if controller else None,
+                    about={"control": one.told} if one.told else None,
                 )
             stored = self.results / "attacks" / log.name
             stored.parent.mkdir(parents=True, exist_ok=True)
@@ -305,35 +361,39 @@ class Running:
         right: dict[str, dict[str, np.ndarray]] = {}
         for name, condition in self._conditions().items():
             right[name] = {
-                key: self._judged(name, condition, key, rows, weights) for key, rows in sets.items()
+                key: self._judged(name, condition, key, rows) for key, rows in sets.items()
             }
             self.report(
                 f"{name}: { {key: round(float(b.mean()), 4) for key, b in right[name].items()} }"
             )
         if trial.second:
-            other = load_model(trial.second)
-            sha = training_record(trial.second)["adapter"]["sha256"]
+            other = Contender(*load_model(trial.second))
             right["second"] = {
-                key: self._judged("second", None, key, rows, sha, other)
-                for key, rows in sets.items()
+                key: self._judged("second", other, key, rows) for key, rows in sets.items()
             }
-        seen = [control_name(*pair) for pair in trial.adaptive]
-        for name in [name for name in seen if name in self.controls]:
+        seen = self.contenders() if trial.adaptive or trial.rivals else {}
+        for place, (name, one) in enumerate(seen.items()):
             for recipe in trial.recipes:
                 cell = ADAPTIVE + recipe
-                key = cell if name == seen[0] else f"{cell}, {name}"
+                key = f"{cell}, {name}" if place else cell
                 rows, told[key] = self._attacked_rows(cell, trial.attacked(cell), name)
-                right[name][cell] = self._judged(name, self.controls[name], cell, rows, weights)
+                right[name][cell] = self._judged(name, one, cell, rows)
         return self._write(right, told, weights)
 
-    def _conditions(self) -> dict[str, Any]:
+    def _conditions(self) -> dict[str, Contender]:
+        """All that is judged on every set; placebos and rivals are."""
         found: dict[str, Any] = {"none": None, **self.controls}
         wanted = [control_name(*pair) for pair in self.trial.placebos]
         for control in [name for name in wanted if name in self.controls]:
             for kind, seed in PLACEBOS:
                 placebo = Placebo(self.controls[control], kind, seed)
                 found[f"{control}: {placebo.name}"] = placebo
-        return found
+        made = {}
+        for name, control in found.items():
+            settings = getattr(control, "controller", control)
+            told = settings.summary() if settings else None
+            made[name] = Contender(self.model, self.tokenizer, control, told)
+        return made | self.rivals
 
     def _attacked_rows(self, cell: str, n: int, control: str = "") -> tuple[list[dict], dict]:
         """Attacked rows of a whole attack, and what it did."""
@@ -353,9 +413,12 @@ class Running:
 
     def _expected(self, cell: str, control: str) -> dict[str, Any]:
         """What the header of an attack's log has to say."""
-        about = {"control": self.controls[control].summary()} if control else {}
+        one = self.contenders()[control] if control else Contender(self.model, self.tokenizer)
+        about = {"control": one.told} if one.told else {}
         return {
-            "weights_sha256": self._weights,
+            "weights_sha256": self._weights
+            if one.model is self.model
+            else weights_sha256(one.model),
             "recipe": cell.split()[-1],
             "seed": self.trial.seed,
             "data": self.trial.data,
@@ -366,20 +429,12 @@ class Running:
     def _weights(self) -> str:
         return weights_sha256(self.model)
 
-    def _judged(
-        self,
-        name: str,
-        condition: Any,
-        key: str,
-        rows: list[dict],
-        weights: str,
-        model: Any = None,
-    ) -> np.ndarray:
+    def _judged(self, name: str, one: Contender, key: str, rows: list[dict]) -> np.ndarray:
         """Right answers of one condition on one set, computed once and kept in `runs`."""
-        settings = getattr(condition, "controller", condition)
+        own = one.model is self.model
         want = {
-            "weights": weights,
-            "condition": [name, settings.summary() if settings else None],
+            "weights": self._weights if own else weights_sha256(one.model),
+            "condition": [name, one.told],
             "rows": fingerprint(rows),
         }
         place = self.runs / "judged" / self.trial.name / f"{name} {key}.json"
@@ -389,9 +444,8 @@ class Running:
                 self._spent[name, key] = seen["seconds"]
                 return unpack(seen["right"], len(rows))
         started = time.perf_counter()
-        model, tokenizer = model or (self.model, self.tokenizer)
-        with condition.attached(model) if condition is not None else nullcontext():
-            bits = right_answers(model, tokenizer, rows)
+        with one.on():
+            bits = right_answers(one.model, one.tokenizer, rows)
         seconds = round(time.perf_counter() - started, 2)
         write_json(place, {"of": want, "right": pack(bits), "seconds": seconds})
         self._spent[name, key] = seconds
@@ -426,8 +480,10 @@ class Running:
                 name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
             },
             selection={
-                mix: json.loads((self._chosen(mix) / "selection.json").read_text())["tried"]
-                for mix in trial.estimators
+                control_name(*pair): json.loads(
+                    (self._chosen(pair) / "selection.json").read_text(encoding="utf-8")
+                )["tried"]
+                for pair in trial.estimators
             },
             judging_seconds=round(judging, 1),
             seconds_complete=None not in attacking,  # False: an attack was timed elsewhere

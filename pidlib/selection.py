@@ -83,7 +83,8 @@ def choose(
     rhos : sequence of float
     loss : float
         From 0 to 1.
-    rule : {"regression", "wiener"}
+    rule : {"regression", "wiener", "terminal"}
+        The maps of the last cannot be cut; they are tried as they are.
     seed : int
     report : callable
         Gets one line for each setting.
@@ -112,9 +113,10 @@ def choose(
     bare = Tried(0.0, -1, *judged())
     tried, best, taken = [bare], None, None
     for rho in rhos:
-        whole = Estimator.fit(model, tokenizer, rows, perturbed, rho=rho, rule=rule, seed=seed)
-        for t in whole.controlled:
-            short = whole.up_to(t)
+        settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
+        whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
+        for short in whole.cuts():
+            t = short.controlled[-1]
             with short.attached(model):
                 one = Tried(float(rho), t, *judged())
             tried.append(one)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from dataclasses import replace
 
 import pytest
 
+import pidlib.contenders as contenders
 import pidlib.experiments as experiments
 from pidlib import __main__ as door
+from pidlib.contenders import RIVALS
 from pidlib.estimator import Estimator
 from pidlib.experiments import Running, Trial, control_name, run_trial
 from pidlib.perturbations import MIXES
@@ -24,7 +25,8 @@ TRIAL = Trial(
     placebos=(("wiener", "typos"),),
     adaptive=(("PD", 0.99), ("wiener", "typos")),
     adaptive_n=2,
-    estimators=("typos",),
+    estimators=(("wiener", "typos"),),
+    rivals=("spelling",),
     kind="wiener",
     second=None,
     fitted_on=60,
@@ -33,14 +35,15 @@ TRIAL = Trial(
 
 def few(model, tokenizer, rows, held, perturbed, **settings):
     rows, held = rows.select(range(60)), held.select(range(30))
-    return choose(model, tokenizer, rows, held, perturbed, rhos=[0.5], loss=1.0, **settings)
+    settings |= {"rhos": [0.5], "loss": 1.0}
+    return choose(model, tokenizer, rows, held, perturbed, **settings)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wiener")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "choose", few)
+        patch.setattr(contenders, "choose", few)
         result = run_trial(TRIAL, folder / "results", folder / "runs", lambda _: None)
     return folder, result
 
@@ -52,39 +55,41 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     assert sizes == {"clean": 12, "textfooler": 3, "adaptive textfooler": 2}
     assert "Wiener typos: noise 0" in result["counts"]
     assert {"adaptive textfooler", "adaptive textfooler, Wiener typos"} < set(result["attacks"])
-    assert [one["last"] for one in result["selection"]["typos"]] == [-1, 0, 1, 2, 3, 4, 5]
+    assert [one["last"] for one in result["selection"]["Wiener typos"]] == [-1, 0, 1, 2, 3, 4, 5]
+    assert result["counts"]["spelling"].keys() == {"clean", "textfooler", "adaptive textfooler"}
+    assert "adaptive textfooler, spelling" in result["attacks"]
     log = folder / "results" / "attacks"
     assert (log / "captions-minilm-nli-adaptive-textfooler-Wiener-typos.jsonl").is_file()
 
 
 def test_the_choice_is_made_once(run, monkeypatch):
     folder, _ = run
-    monkeypatch.setattr(experiments, "choose", None)  # would fail when called
+    monkeypatch.setattr(contenders, "choose", None)  # would fail when called
     found = Running(TRIAL, folder / "results", folder / "runs").controls["Wiener typos"]
     assert isinstance(found, Estimator) and "random edits a row (typos)" in found.summary()
 
 
 def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
-    none = functools.partial(choose, rhos=[0.5], loss=-1.0)
 
     def never(model, tokenizer, rows, held, perturbed, **settings):
         rows, held = rows.select(range(20)), held.select(range(10))
-        return none(model, tokenizer, rows, held, perturbed, **settings | {"loss": -1.0})
+        settings |= {"rhos": [0.5], "loss": -1.0}
+        return choose(model, tokenizer, rows, held, perturbed, **settings)
 
-    monkeypatch.setattr(experiments, "choose", never)
+    monkeypatch.setattr(contenders, "choose", never)
     said = []
     running = Running(TRIAL, tmp_path, tmp_path, said.append)
     assert list(running.controls) == ["P-D 99 %"]
-    assert "no estimating control for 'typos'" in said[-1]
+    assert "no setting of 'Wiener typos'" in said[-1]
     assert not any(name.startswith("Wiener") for name in running._conditions())
     again = Running(TRIAL, tmp_path, tmp_path, said.append)
-    monkeypatch.setattr(experiments, "choose", None)  # the search is not repeated
+    monkeypatch.setattr(contenders, "choose", None)  # the search is not repeated
     assert list(again.controls) == ["P-D 99 %"]
 
 
 def test_another_seed_is_another_choice(run, monkeypatch):
     folder, _ = run
-    monkeypatch.setattr(experiments, "choose", None)
+    monkeypatch.setattr(contenders, "choose", None)
     with pytest.raises(TypeError):  # it would be called
         _ = Running(replace(TRIAL, seed=1), folder / "results", folder / "runs").controls
 
@@ -100,13 +105,16 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
         door.main()
     assert stop.value.code in (0, None)
     (trial,) = asked
-    assert trial.name == "wiener-captions-minilm-nli" and trial.estimators == tuple(MIXES)
-    assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
-    assert control_name(*trial.adaptive[-1]) == "Wiener both"
+    assert trial.name == "wiener-captions-minilm-nli" and trial.rivals == RIVALS
+    assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
+    assert len(trial.adaptive) == 6 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=())
-    with pytest.raises(ValueError, match="unknown mix 'slang'"):
-        replace(trial, estimators=("slang",))
+    with pytest.raises(ValueError, match="unknown estimating control"):
+        replace(trial, estimators=(("wiener", "slang"),))
+    with pytest.raises(ValueError, match="unknown rival 'luck'"):
+        replace(trial, rivals=("luck",))
     with pytest.raises(ValueError, match="another file"):
         replace(trial, data="snli-validation")
 

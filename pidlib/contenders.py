@@ -1,0 +1,179 @@
+"""What a trial sets beside subspaces: controls that were chosen, and the rivals of control."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pidlib.edits import COLUMNS, word_spans
+from pidlib.engine import weights_sha256
+from pidlib.estimator import TERMINAL, Estimator
+from pidlib.feedback import Feedback
+from pidlib.files import write_json
+from pidlib.fine_tuning import choose_fine_tuning
+from pidlib.perturbations import RandomEdits
+from pidlib.selection import RHOS, choose
+from pidlib.spelling import NormalisedTokenizer, SpellingNormaliser
+
+WIENER = "wiener"
+ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
+STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
+RULES = {WIENER: "regression", TERMINAL: TERMINAL}
+RIVALS = ("fine-tuned", "spelling")
+TUNED_ON = ESTIMATED_ON[TERMINAL]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model on trial, with what stands before it and what hangs on it.
+
+    Attributes
+    ----------
+    model, tokenizer
+    control : Feedback or Placebo, optional
+    told : str, optional
+        What decides its answers besides its weights; kept in the logs of attacks.
+
+    Source: ours.
+    """
+
+    model: Any
+    tokenizer: Any
+    control: Any = None
+    told: str | None = None
+
+    def on(self) -> AbstractContextManager:
+        """Attach the control, if there is one, for as long as the context lasts."""
+        return nullcontext() if self.control is None else self.control.attached(self.model)
+
+
+def estimating(
+    scheme: str,
+    mix: str,
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held: Sequence[Mapping[str, Any]],
+    source: Any,
+    folder: Path,
+    about: Mapping[str, Any],
+    report: Callable[[str], None] = print,
+) -> Feedback | None:
+    """Choose an estimating control on held-out rows, once; it is kept in a folder.
+
+    Parameters
+    ----------
+    scheme : {"wiener", "terminal"}
+        Closed forms, or the terminal cost.
+    mix : str
+        Of random edits, see `pidlib.perturbations.MIXES`.
+    model, tokenizer, rows, held, report
+        As for `pidlib.selection.choose`.
+    source : Candidates
+        Of synonyms.
+    folder : Path
+        Keeps the choice; one made with other settings is made anew.
+    about : mapping
+        What else the choice depends on; its "seed" is used.
+
+    Returns
+    -------
+    Feedback or None
+        None where no setting keeps the clean loss small.
+
+    Source: ours.
+    """
+    want = {**about, "rows": len(rows), "held": len(held), "rhos": list(STRENGTHS[scheme])}
+    place = folder / "selection.json"
+    kept = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else None
+    if kept is None or kept["of"] != want:
+        found = choose(
+            model,
+            tokenizer,
+            rows,
+            held,
+            RandomEdits(mix, source=source),
+            rhos=STRENGTHS[scheme],
+            rule=RULES[scheme],
+            seed=about["seed"],
+            report=report,
+        )
+        if found.estimator is not None:
+            found.estimator.save_pretrained(folder)
+        kept = {"of": want, "tried": [one._asdict() for one in found.tried]}
+        kept |= {"chosen": found.estimator is not None}
+        write_json(place, kept)  # last: the choice is whole
+    return Estimator.from_pretrained(folder) if kept["chosen"] else None
+
+
+def rival(
+    name: str,
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held: Sequence[Mapping[str, Any]],
+    source: Any,
+    folder: Path,
+    seed: int = 0,
+    report: Callable[[str], None] = print,
+) -> Contender | None:
+    """Make a rival of control: a fine-tuned copy of the model, or a spelling normaliser.
+
+    Parameters
+    ----------
+    name : {"fine-tuned", "spelling"}
+    model, tokenizer
+        The model without control.
+    rows, held : sequences of mappings
+        Labelled text of the fine-tuning, and what its learning rate is chosen on. The
+        normaliser leaves the words alone that the first has twice or more.
+    source : Candidates
+        Of synonyms.
+    folder : Path
+        Keeps the fine-tuned weights.
+    seed : int
+    report : callable
+
+    Returns
+    -------
+    Contender or None
+        None where no fine-tuning keeps the clean loss small.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+
+    Source: ours.
+    """
+    if name == "spelling":
+        told = f"spelling normalised, symspellpy {version('symspellpy')}"
+        return Contender(model, NormalisedTokenizer(tokenizer, _mended(rows)), None, told)
+    if name != "fine-tuned":
+        raise ValueError(f"unknown rival {name!r}; known: {list(RIVALS)}")
+    perturbed = RandomEdits("both", source=source)
+    found = choose_fine_tuning(
+        model, tokenizer, rows, held, perturbed, folder, seed=seed, report=report
+    )
+    write_json(folder / "selection.json", [one._asdict() for one in found.tried])
+    if found.model is None:
+        return None
+    told = f"fine-tuned on {len(rows)} rows, rate {found.chosen.rate:g}"
+    return Contender(found.model, tokenizer, None, f"{told}, {weights_sha256(found.model)[:8]}")
+
+
+def _mended(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
+    seen: Counter[str] = Counter()
+    for k in range(len(rows)):
+        seen.update(_words(rows[k][c] for c in COLUMNS if isinstance(rows[k].get(c), str)))
+    return SpellingNormaliser(known={word for word, times in seen.items() if times > 1})
+
+
+def _words(found: Iterable[str]) -> Iterable[str]:
+    return (text[a:b].lower() for text in found for a, b in word_spans(text))

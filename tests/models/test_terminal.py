@@ -1,0 +1,120 @@
+"""The terminal cost: it falls on text that was not trained on, and nothing of the model changes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import kl_div
+from transformers import AutoModel
+
+from pidlib import PIDController, load_model, load_nli
+from pidlib.batches import texts
+from pidlib.estimator import Estimator
+from pidlib.models import base_folder
+from pidlib.perturbations import RandomEdits, perturbed_rows
+from pidlib.selection import choose
+from pidlib.terminal import descend
+
+TYPOS = RandomEdits("typos")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("minilm-nli")
+
+
+@pytest.fixture(scope="module")
+def fitted(model):
+    rows = load_nli("captions", split="train", n=256)
+    before = {name: p.detach().clone() for name, p in model.model.named_parameters()}
+    made = Estimator.fit(*model, rows, TYPOS, rho=1.0, rule="terminal", epochs=2, rate=1e-3)
+    for name, p in model.model.named_parameters():
+        assert p.grad is None and torch.equal(p, before[name])
+    return made
+
+
+def cost(model, rows, wanted):
+    first, second = texts(rows)
+    inputs = model.tokenizer(first, second, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        seen = model.model(**inputs).logits.log_softmax(-1)
+    return seen if wanted is None else float(kl_div(seen, wanted.exp(), reduction="batchmean"))
+
+
+def test_the_cost_of_new_perturbed_text_falls_and_clean_text_stays(model, fitted):
+    rows = [dict(row) for row in load_nli("captions", split="validation", n=120)]
+    changed = [row for row, _ in perturbed_rows(rows, TYPOS, seed=5)]
+    wanted = cost(model, rows, None)
+    bare = cost(model, changed, wanted)
+    with fitted.attached(model.model):
+        held, clean = cost(model, changed, wanted), cost(model, rows, wanted)
+    assert held < 0.8 * bare
+    assert clean < 0.25 * bare
+    assert torch.equal(cost(model, rows, None), wanted)  # nothing is left on the model
+
+
+def test_all_maps_belong_together(fitted):
+    assert [one.controlled for one in fitted.cuts()] == [fitted.controlled]
+    with pytest.raises(ValueError, match=r"fit again with layers=\[0, 1\]"):
+        fitted.up_to(1)
+    assert fitted.up_to(5).controlled == fitted.controlled == (0, 1, 2, 3, 4, 5)
+
+
+def test_kept_and_loaded_it_is_the_same(fitted, tmp_path):
+    fitted.save_pretrained(tmp_path / "control")
+    found = PIDController.from_pretrained(tmp_path / "control")
+    assert found.rule == "terminal" and found.summary() == fitted.summary()
+    for t, one in found.estimates.items():  # trained, and kept, in single precision
+        assert torch.allclose(one.A, fitted.estimates[t].A, rtol=0, atol=1e-12)
+        assert one.fit == fitted.estimates[t].fit
+
+
+def test_the_same_seed_gives_the_same_maps_and_any_states(model):
+    rows = load_nli("captions", split="train", n=8)
+    first, again, other = (
+        descend(*model, rows, TYPOS, [1, 4], epochs=1, seed=seed) for seed in (0, 0, 1)
+    )
+    assert list(first) == [1, 4]
+    assert all((first[t].A == again[t].A).all() for t in first)
+    assert any((first[t].A != other[t].A).any() for t in first)
+
+
+def test_it_can_be_chosen_like_the_closed_forms(model):
+    rows = load_nli("captions", split="train", n=16)
+    held = load_nli("captions", split="validation", n=10)
+    found = choose(*model, rows, held, TYPOS, rhos=[1.0], loss=1.0, rule="terminal")
+    assert [one.last for one in found.tried] == [-1, 5] and found.estimator.rule == "terminal"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs 0"),
+        ({"rate": 0.0}, "rate 0.0"),
+        ({"rho": 0.0}, "rho 0.0"),
+        ({"states": []}, r"states \[\]"),
+        ({"states": [6]}, "states of 0 to 5"),
+        ({"rows": []}, "0 rows"),
+    ],
+)
+def test_settings_out_of_range_are_named(model, settings, message):
+    rows = load_nli("captions", split="train", n=4)
+    asked = {"rows": rows, "states": [0]} | settings
+    with pytest.raises(ValueError, match=message):
+        descend(*model, perturb=TYPOS, **asked)
+
+
+def test_a_model_without_answers_is_refused(model):
+    bare = AutoModel.from_pretrained(base_folder()).eval()
+    rows = load_nli("captions", split="train", n=4)
+    with pytest.raises(ValueError, match="needs a classifier"):
+        descend(bare, model.tokenizer, rows, TYPOS, [0])
+    bare.train()
+    with pytest.raises(ValueError, match="training mode"):
+        descend(bare, model.tokenizer, rows, TYPOS, [0])
+
+
+def test_an_unknown_rule_is_named(model):
+    rows = load_nli("captions", split="train", n=4)
+    with pytest.raises(ValueError, match="unknown rule 'luck'.*terminal"):
+        Estimator.fit(*model, rows, TYPOS, rule="luck")
