@@ -115,6 +115,7 @@ def reproduce(
             "estimators": estimators,
             "estimated_on": estimated_on,
             "rivals": () if estimated_on else RIVALS,
+            "restarts": bool(adaptive),
             "placebos": estimators if placebos else (),
             "adaptive": (*plain, *estimators) if adaptive else (),
         }

@@ -15,6 +15,7 @@ from pidlib.check_assumptions import (
 from pidlib.check_attacks import attack_rates, tokens_of_word, word_order
 from pidlib.check_dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
 from pidlib.check_errors import best_cost, exit_error, layers_needed, split
+from pidlib.check_estimation import bias_variance, chosen_setting, next_estimate
 from pidlib.check_gains import (
     cost_for_share,
     gain_step,
@@ -68,7 +69,9 @@ __all__ = [
     "bellman_step",
     "best_cost",
     "beyond_placebo",
+    "bias_variance",
     "cheapest",
+    "chosen_setting",
     "clean_bias",
     "constant_accuracy",
     "controlled_states",
@@ -94,6 +97,7 @@ __all__ = [
     "memory_layers",
     "merged_covariance",
     "mode_product",
+    "next_estimate",
     "noise_gain",
     "offset",
     "orthogonal_sum",

@@ -43,6 +43,10 @@ PUBLISHED = {
 """Blocks k whose outputs the published code controls besides the embedding: x_0, ..., x_k."""
 
 
+ESTIMATED = {"wiener": ("regression", 0.5), "terminal": ("terminal", 1.0)}
+"""Rule and usual rho of the laws that learn from perturbed text."""
+
+
 @dataclass(frozen=True, eq=False)
 class PIDController(Feedback):
     """A feedback that pulls hidden states towards where clean text leaves them.
@@ -136,7 +140,7 @@ class PIDController(Feedback):
         keep: float = 1.0,
         correct_only: bool = True,
         perturbed: Perturb | None = None,
-        rho: float = 0.5,
+        rho: float | None = None,
     ) -> PIDController | Estimator:
         """Fit a controller on clean text, in one pass.
 
@@ -148,8 +152,8 @@ class PIDController(Feedback):
         rows : sequence of mappings
             Keys `premise`, `hypothesis` (or `text`) and `label`.
         scheme, variance, c, law, gains, layers
-            See the class; all of them can be changed later by `retune`. The law "wiener"
-            takes `layers`, `perturbed` and `rho` only, and needs no labels.
+            See the class; all of them can be changed later by `retune`. The laws "wiener"
+            and "terminal" take `layers`, `perturbed` and `rho` only, and need no labels.
         batch_size, max_length : int
             Rows per batch; tokens per row.
         blocks : str or torch.nn.ModuleList, optional
@@ -161,44 +165,49 @@ class PIDController(Feedback):
         correct_only : bool
             Use only rows that the model classifies correctly.
         perturbed : callable, optional
-            For the law "wiener": changes a row at random, see `pidlib.perturbations`.
-        rho : float
-            For the law "wiener": perturbed words for each clean one.
+            For these two laws: changes a row at random, see `pidlib.perturbations`.
+        rho : float, optional
+            For these two laws: perturbed words for each clean one; 0.5 for "wiener", 1 for
+            "terminal" when left out.
 
         Returns
         -------
         PIDController or Estimator
-            For the law "wiener" an `pidlib.estimator.Estimator`, attached and kept alike.
+            For these two laws an `pidlib.estimator.Estimator`, attached and kept alike.
 
         Raises
         ------
         ValueError
-            A setting out of range, or one that the law does not use, a model in training mode or with a controller attached,
-            no rows, a label out of range, no row classified correctly, states with NaN, or
-            label names that say nothing.
+            A setting out of range, or one that the law does not use, a model in training mode
+            or with a controller attached, no rows, a label out of range, no row classified
+            correctly, states with NaN, or label names that say nothing.
 
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
         mixes positions across padding and undoes causality.
         """
-        if (law == "wiener") != (perturbed is not None):
+        estimated = law in ESTIMATED
+        if estimated != (perturbed is not None):
             raise ValueError(
-                "the law 'wiener' learns from perturbed text, and no other law does: pass "
-                "law='wiener' together with perturbed=pidlib.perturbations.RandomEdits('typos')"
+                "the laws 'wiener' and 'terminal' learn from perturbed text, and no other law "
+                "does: pass law='wiener' together with "
+                "perturbed=pidlib.perturbations.RandomEdits('typos')"
             )
-        if law == "wiener":
+        if estimated:
             given = (scheme, variance, c, gains, terms, keep)
             if given != ("PD", 0.99, 1e-3, "normalised", "PID", 1.0) or layers == "published":
                 raise ValueError(
-                    "the law 'wiener' has no scheme, variance, c, gains, terms or keep; it takes "
+                    f"the law {law!r} has no scheme, variance, c, gains, terms or keep; it takes "
                     "layers (a list), perturbed and rho"
                 )
+            rule, usual = ESTIMATED[law]
             return Estimator.fit(
                 model,
                 tokenizer,
                 rows,
                 perturbed,
                 layers,
-                rho,
+                usual if rho is None else rho,
+                rule,
                 batch_size=batch_size,
                 max_length=max_length,
                 blocks=blocks,

@@ -62,6 +62,96 @@ def innovation_scores(
     return scores
 
 
+class Detector(NamedTuple):
+    """A score of how odd a text is to a model, by the innovations under a control.
+
+    Attributes
+    ----------
+    controller : Feedback
+    mean, spread : (k,) float64 arrays
+        Of the logarithm of the innovations of clean text, by controlled state.
+
+    Source: ours.
+    """
+
+    controller: Feedback
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def fit(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        rows: Sequence[Mapping[str, Any]],
+        controller: Feedback,
+    ) -> Detector:
+        """Learn from clean text how large innovations usually are.
+
+        Parameters
+        ----------
+        model, tokenizer, rows, controller
+            As for `innovation_scores`; at least 2 rows.
+
+        Raises
+        ------
+        ValueError
+            Fewer rows, or as `innovation_scores`.
+
+        Source: ours.
+        """
+        if len(rows) < 2:
+            raise ValueError(f"{len(rows)} rows; give at least 2, better hundreds")
+        logs = _logs(innovation_scores(model, tokenizer, rows, controller))
+        return cls(controller, logs.mean(0), np.maximum(logs.std(0), 1e-12))
+
+    def score(self, model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Score texts; 0 is usual, higher is more suspect.
+
+        Parameters
+        ----------
+        model, tokenizer, rows
+            As for `innovation_scores`.
+
+        Returns
+        -------
+        (N,) float64 array
+            Mean over states of the standardised logarithm of the innovation.
+
+        Source: ours.
+        """
+        logs = _logs(innovation_scores(model, tokenizer, rows, self.controller))
+        return ((logs - self.mean) / self.spread).mean(1)
+
+
+def doubt(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 32
+) -> np.ndarray:
+    """One less the probability of the model's answer: what any detector has to beat.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, batch_size
+        As for `pidlib.predictions.predict`.
+
+    Returns
+    -------
+    (N,) float64 array
+
+    Source: Hendrycks & Gimpel 2017.
+    """
+    scores = np.zeros(len(rows))
+    with torch.inference_mode():
+        for batch in batches(tokenizer, rows, batch_size, device=model.device):
+            sure = model(**batch.inputs).logits.softmax(-1).amax(-1)
+            scores[batch.indices] = 1.0 - sure.double().cpu().numpy()
+    return scores
+
+
+def _logs(scores: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(scores, 1e-12))
+
+
 class Detection(NamedTuple):
     """How well a score tells two kinds of text apart.
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,14 @@ from pidlib.contenders import (
 )
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, hold_out, load_nli
+from pidlib.detection import Detector, auroc, doubt
 from pidlib.engine import weights_sha256
 from pidlib.estimator import TERMINAL
 from pidlib.evaluation import Paired, Proportion, compare, right_answers
 from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
-from pidlib.outcomes import attack_table, read_outcomes, transfer_rows
+from pidlib.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
 from pidlib.perturbations import MIXES
 from pidlib.placebos import Placebo
 from pidlib.resources import candidates
@@ -44,6 +45,8 @@ from pidlib.results import write_result
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
+RESTARTED = "restarted "  # the same, and again with another seed where it failed
+RANDOM = ("pso", "textbugger")  # recipes that another seed changes
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,9 @@ class Trial:
         "terminal" (see `pidlib.terminal`), and a mix of random edits.
     estimated_on : str
         Data that those are fitted and chosen on; that of the trial when empty.
+    restarts : bool
+        Attack the rows that withstood a recipe with random choices once more, with the next
+        seed: no control, and all that is attacked by itself.
     rivals : tuple of str
         "fine-tuned" and "spelling", see `pidlib.contenders.rival`; judged, and attacked where
         controls are.
@@ -107,6 +113,7 @@ class Trial:
     estimators: tuple[tuple[str, str], ...] = ()
     estimated_on: str = ""
     rivals: tuple[str, ...] = ()
+    restarts: bool = False
     kind: str = "trial"
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
@@ -166,12 +173,13 @@ class Trial:
     def cells(self) -> tuple[str, ...]:
         """Names of the attacks, adaptive ones included; each can be run by itself."""
         seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
-        return (*self.recipes, *seen)
+        more = [f"{RESTARTED}{r}" for r in self.recipes if self.restarts and r in RANDOM]
+        return (*self.recipes, *seen, *more)
 
     def attacked(self, cell: str) -> int:
         """Rows that an attack takes."""
         most = self.swarm if cell.endswith("pso") else self.n
-        return min(most, self.n, self.adaptive_n if cell.startswith(ADAPTIVE) else self.n)
+        return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
 
 
 def control_name(scheme: str, variance: float | str) -> str:
@@ -312,6 +320,8 @@ class Running:
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes."""
         parts = [self.trial.data, self.trial.model, *cell.split(), *control.split()[:2]]
+        if control and self.trial.estimated_on:
+            parts += ["on", self.trial.estimated_on]
         return "-".join(parts) + ".jsonl"
 
     def attack(self, cell: str, only: str | None = None) -> None:
@@ -326,11 +336,20 @@ class Running:
         """
         trial, recipe = self.trial, cell.split()[-1]
         plain = {"": Contender(self.model, self.tokenizer)}
-        for name, one in (self.contenders() if cell.startswith(ADAPTIVE) else plain).items():
+        asked = plain if cell in trial.recipes else self.contenders()
+        for name, one in ((plain | asked) if cell.startswith(RESTARTED) else asked).items():
             if only not in (None, name):
                 continue
             log = self.runs / self.log(cell, name)
-            chosen = self.rows.select(range(trial.attacked(cell)))
+            ids = range(trial.attacked(cell))
+            if cell.startswith(RESTARTED):
+                ids = [
+                    o.id for o in self._outcomes(_first(cell, name), name) if o.status == "failed"
+                ]
+                ids = [k for k in ids if k < trial.attacked(cell)]
+                if not ids:
+                    continue
+            chosen = self.rows.select(ids)
             with one.on(), _timed(log):
                 outcomes = attack(
                     one.model,
@@ -338,7 +357,8 @@ class Running:
                     chosen,
                     recipe=recipe,
                     resources=trial.resources,
-                    seed=trial.seed,
+                    seed=trial.seed + cell.startswith(RESTARTED),
+                    ids=list(ids),
                     log=log,
                     data=trial.data,
                     about={"control": one.told} if one.told else None,
@@ -378,6 +398,10 @@ class Running:
                 key = f"{cell}, {name}" if place else cell
                 rows, told[key] = self._attacked_rows(cell, trial.attacked(cell), name)
                 right[name][cell] = self._judged(name, one, cell, rows)
+        for cell in [cell for cell in trial.cells if cell.startswith(RESTARTED)]:
+            for name, one in {"": self._conditions()["none"], **seen}.items():
+                rows, told[f"{cell}, {name or 'none'}"] = self._restarted_rows(cell, name)
+                right[name or "none"][cell] = self._judged(name or "none", one, cell, rows)
         return self._write(right, told, weights)
 
     def _conditions(self) -> dict[str, Contender]:
@@ -397,19 +421,38 @@ class Running:
 
     def _attacked_rows(self, cell: str, n: int, control: str = "") -> tuple[list[dict], dict]:
         """Attacked rows of a whole attack, and what it did."""
-        path = self.results / "attacks" / self.log(cell, control)
-        file = read_outcomes(path)
-        outcomes = {o.id: o for o in file.outcomes}
-        _refuse_foreign(path, file.header["configuration"], self._expected(cell, control))
+        outcomes = {o.id: o for o in self._outcomes(cell, control)}
         missing = [k for k in range(n) if k not in outcomes]
         if missing:
-            raise ValueError(f"{path.name} holds {len(outcomes)} of {n} outcomes; attack first")
+            log = self.log(cell, control)
+            raise ValueError(f"{log} holds {len(outcomes)} of {n} outcomes; attack first")
         chosen = [outcomes[k] for k in range(n)]
-        timer = self.runs / path.with_suffix(".seconds").name
+        return transfer_rows(self.rows, chosen), self._counted(chosen, cell, control)
+
+    def _restarted_rows(self, cell: str, control: str) -> tuple[list[dict], dict]:
+        """Rows of an attack with those that withstood it attacked again; what both did."""
+        n, first = self.trial.attacked(cell), _first(cell, control)
+        outcomes = {o.id: o for o in self._outcomes(first, control) if o.id < n}
+        again = [k for k, o in outcomes.items() if o.status == "failed"]
+        if again:
+            more = {o.id: o for o in self._outcomes(cell, control)}
+            if missing := [k for k in again if k not in more]:
+                raise ValueError(f"{self.log(cell, control)} lacks row {missing[0]}; attack first")
+            outcomes |= {k: more[k] for k in again}
+        chosen = [outcomes[k] for k in range(n)]
+        return transfer_rows(self.rows, chosen), self._counted(chosen, cell, control)
+
+    def _counted(self, outcomes: list[Outcome], cell: str, control: str) -> dict[str, Any]:
+        timer = (self.runs / self.log(cell, control)).with_suffix(".seconds")
         seconds = json.loads(timer.read_text()) if timer.is_file() else None
-        return transfer_rows(self.rows, chosen), attack_table(chosen)._asdict() | {
-            "seconds": seconds
-        }
+        return attack_table(outcomes)._asdict() | {"seconds": seconds}
+
+    def _outcomes(self, cell: str, control: str) -> tuple[Outcome, ...]:
+        """Outcomes that were stored, of this very attack."""
+        path = self.results / "attacks" / self.log(cell, control)
+        file = read_outcomes(path)
+        _refuse_foreign(path, file.header["configuration"], self._expected(cell, control))
+        return tuple(file.outcomes)
 
     def _expected(self, cell: str, control: str) -> dict[str, Any]:
         """What the header of an attack's log has to say."""
@@ -420,7 +463,7 @@ class Running:
             if one.model is self.model
             else weights_sha256(one.model),
             "recipe": cell.split()[-1],
-            "seed": self.trial.seed,
+            "seed": self.trial.seed + cell.startswith(RESTARTED),
             "data": self.trial.data,
             "about": about,
         }
@@ -450,6 +493,32 @@ class Running:
         write_json(place, {"of": want, "right": pack(bits), "seconds": seconds})
         self._spent[name, key] = seconds
         return bits
+
+    def _detection(self) -> dict[str, dict[str, list[float]]]:
+        """How well scores tell texts that fooled the model from the same before the attack.
+
+        By recipe and detector: area under the curve and its interval, then the texts. What is
+        usual is learnt from held-out rows.
+        """
+        held = held_rows(self.trial.estimated_on or self.trial.data)
+        model = self.model, self.tokenizer
+        detectors = {"doubt": partial(doubt, *model)}
+        for name, control in self.controls.items():
+            found = Detector.fit(*model, held, control)
+            detectors[name] = partial(found.score, *model)
+        told: dict[str, dict[str, list[float]]] = {}
+        for recipe in self.trial.recipes:
+            rows, _ = self._attacked_rows(recipe, self.trial.attacked(recipe))
+            fooled = [row for row in rows if row["kind"] == "succeeded"]
+            if not fooled:
+                continue
+            clean = [self.rows[row["id"]] for row in fooled]
+            told[recipe] = {}
+            for name, score in detectors.items():
+                area = auroc(score(clean), score(fooled), seed=self.trial.seed)
+                told[recipe][name] = [*area, len(fooled)]
+            self.report(f"{recipe}: {told[recipe]}")
+        return told
 
     def _write(self, right: dict, told: dict, weights: str) -> dict[str, Any]:
         trial = self.trial
@@ -485,6 +554,7 @@ class Running:
                 )["tried"]
                 for pair in trial.estimators
             },
+            detection=self._detection() if trial.estimators else {},
             judging_seconds=round(judging, 1),
             seconds_complete=None not in attacking,  # False: an attack was timed elsewhere
             seconds=judging + sum(part or 0 for part in attacking),
@@ -512,6 +582,11 @@ def run_trial(
     for cell in trial.cells:
         running.attack(cell)
     return running.judge()
+
+
+def _first(cell: str, control: str) -> str:
+    """The attack before the restart."""
+    return cell.replace(RESTARTED, ADAPTIVE if control else "")
 
 
 def _refuse_foreign(path: Path, seen: Mapping[str, Any], want: Mapping[str, Any]) -> None:

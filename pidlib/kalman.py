@@ -39,7 +39,7 @@ class Estimation(NamedTuple):
     error : (d, d) array
         Covariance of xhat_t - x_t.
 
-    Source: ours; Kalman 1960.
+    Source: ours; equations wiener-rule, kalman-memory; Kalman 1960.
     """
 
     A: np.ndarray
@@ -69,7 +69,7 @@ def parallel_sum(X: ArrayLike, Z: ArrayLike) -> np.ndarray:
     >>> parallel_sum([[3.0]], [[1.0]])
     array([[0.75]])
 
-    Source: ours; Anderson & Duffin 1969.
+    Source: ours; equation wiener-parallel; Anderson & Duffin 1969.
     """
     found = wiener_map(X, Z).A @ np.asarray(Z, dtype=np.float64)
     return (found + found.T) / 2
@@ -127,7 +127,7 @@ def estimates_over_depth(
     >>> bool(with_it < without)
     True
 
-    Source: ours; Kalman 1960.
+    Source: ours; equations kalman-memory, kalman-none; Kalman 1960.
     """
     x, z, W, D = (np.asarray(m, dtype=np.float64) for m in (sigma_x, sigma_z, W, D))
     A = wiener_map(x, z).A
@@ -176,7 +176,7 @@ def simulated_errors(
     (draws, T + 1) array
         ||xhat_t - x_t||^2 of Gaussian draws.
 
-    Source: ours.
+    Source: ours; equation kalman-system.
     """
     random, d = np.random.default_rng(seed), len(np.asarray(sigma_x))
 

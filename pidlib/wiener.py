@@ -1,8 +1,8 @@
 """The best linear estimate of a state from what a perturbation left of it.
 
-A state y = x + z is seen, x clean with mean m and covariance Sigma_x, z a perturbation of mean
-0, uncorrelated with x, with covariance Sigma_z. Of all affine maps y -> b + A y the mean
-squared error E|b + A y - x|^2 is least for
+A state s = x + z is seen, x clean with mean m and covariance Sigma_x, z a perturbation of mean
+0, uncorrelated with x, with covariance Sigma_z. Of all affine maps s -> b + A s the mean
+squared error E|b + A s - x|^2 is least for
 
     A = Sigma_x (Sigma_x + Sigma_z)^-1,   b = m - A m   (Wiener).
 """
@@ -18,14 +18,14 @@ _NOTHING = 1e-10  # of the largest variance: what rounding leaves of states in s
 
 
 class Affine(NamedTuple):
-    """x -> A x + b.
+    """s -> A s + b.
 
     Attributes
     ----------
     A : (d, d) array
     b : (d,) array
 
-    Source: ours.
+    Source: ours; equation wiener-rule.
     """
 
     A: np.ndarray
@@ -66,7 +66,7 @@ def wiener_map(
     >>> wiener_map([[3.0]], [[1.0]], mean=[4.0])
     Affine(A=array([[0.75]]), b=array([1.]))
 
-    Source: ours; on a subspace Proposition 2.
+    Source: ours, equation wiener-rule; on a subspace Proposition 2.
     """
     x, z = _checked(sigma_x, "sigma_x"), _checked(sigma_z, "sigma_z")
     m = np.zeros(len(x)) if mean is None else np.asarray(mean, dtype=np.float64)
@@ -109,7 +109,7 @@ def regression_map(
     >>> regression_map([[3.0]], [[4.0]], [4.0], [4.0])
     Affine(A=array([[0.75]]), b=array([1.]))
 
-    Source: ours.
+    Source: ours; equation wiener-regression.
     """
     y, xy = _checked(seen, "seen"), np.asarray(cross, dtype=np.float64)
     x, m = (np.asarray(v, dtype=np.float64) for v in (mean_x, mean_y))
@@ -138,7 +138,7 @@ def expected_error(A: ArrayLike, sigma_x: ArrayLike, sigma_z: ArrayLike) -> tupl
     >>> expected_error([[0.75]], [[3.0]], [[1.0]])
     (0.1875, 0.5625)
 
-    Source: ours.
+    Source: ours; equation wiener-error.
     """
     A, x, z = (np.asarray(v, dtype=np.float64) for v in (A, sigma_x, sigma_z))
     rest = np.eye(len(A)) - A
@@ -165,7 +165,8 @@ def shrunk(sigma: ArrayLike, samples: int) -> np.ndarray:
     >>> shrunk([[2.0, 0.0], [0.0, 0.0]], samples=1).diagonal().tolist()
     [1.0, 1.0]
 
-    Source: Chen, Wiesel, Eldar & Hero 2010 (oracle approximating shrinkage).
+    Source: equation wiener-shrunk; Chen, Wiesel, Eldar & Hero 2010 (oracle approximating
+    shrinkage).
     """
     s = _checked(sigma, "sigma")
     share = shrinkage(s, samples)
@@ -194,7 +195,7 @@ def shrinkage(sigma: ArrayLike, samples: int) -> float:
     >>> shrinkage([[2.0, 0.0], [0.0, 0.0]], samples=1)
     1.0
 
-    Source: Chen, Wiesel, Eldar & Hero 2010.
+    Source: equation wiener-shrunk; Chen, Wiesel, Eldar & Hero 2010.
     """
     s = _checked(sigma, "sigma")
     if samples < 1:

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import mannwhitneyu
 
 from pidlib.blocks import read_states
-from pidlib.detection import auroc, innovation_scores
+from pidlib.detection import Detector, auroc, doubt, innovation_scores
 from pidlib.estimator import Estimator
 from pidlib.perturbations import RandomEdits
 
@@ -50,6 +50,18 @@ def test_typos_stand_out_on_a_real_model():
     moved = [row for row, _ in perturbed_rows(fresh, typos, seed=3)]
     scores = [innovation_scores(model, tokenizer, part, estimator)[:, 0] for part in (fresh, moved)]
     assert auroc(*scores).low > 0.6
+    detector = Detector.fit(model, tokenizer, rows.select(range(100)), estimator)
+    found = [detector.score(model, tokenizer, part) for part in (fresh, moved)]
+    assert abs(found[0].mean()) < 1 < found[1].mean()  # of one state the order is the same
+    assert np.isclose(auroc(*found).auroc, auroc(*scores).auroc)
+
+
+def test_doubt_is_what_the_answer_leaves(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(6)
+    found = doubt(model, tokenizer, rows, batch_size=4)
+    for row, one in zip(rows, found, strict=True):
+        answers = logits(model, tokenizer, row).softmax(-1)
+        assert np.isclose(one, 1 - float(answers.max()), atol=1e-6)
 
 
 def test_the_area_is_that_of_mann_and_whitney():
@@ -68,6 +80,9 @@ def test_bad_input_is_named(tiny):
         auroc([], [1.0])
     with pytest.raises(ValueError, match="finite"):
         auroc([np.nan], [1.0])
+    estimator = Estimator.fit(model, tokenizer, rows, EDITS, layers=[0])
+    with pytest.raises(ValueError, match="1 rows; give at least 2"):
+        Detector.fit(model, tokenizer, rows[:1], estimator)
     from pidlib.controller import PIDController
 
     still = PIDController.fit(

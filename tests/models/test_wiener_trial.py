@@ -20,13 +20,14 @@ from pidlib.selection import choose
 TRIAL = Trial(
     n=3,
     clean=12,
-    recipes=("textfooler",),
+    recipes=("textbugger",),
     controls=(("PD", 0.99),),
     placebos=(("wiener", "typos"),),
     adaptive=(("PD", 0.99), ("wiener", "typos")),
     adaptive_n=2,
     estimators=(("wiener", "typos"),),
     rivals=("spelling",),
+    restarts=True,
     kind="wiener",
     second=None,
     fitted_on=60,
@@ -52,14 +53,26 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     folder, result = run
     assert read_result(folder / "results" / "wiener-captions-minilm-nli.json") == result
     sizes = {k: v["n"] for k, v in result["counts"]["Wiener typos"].items()}
-    assert sizes == {"clean": 12, "textfooler": 3, "adaptive textfooler": 2}
+    again = {"restarted textbugger": 2}
+    assert sizes == {"clean": 12, "textbugger": 3, "adaptive textbugger": 2} | again
     assert "Wiener typos: noise 0" in result["counts"]
-    assert {"adaptive textfooler", "adaptive textfooler, Wiener typos"} < set(result["attacks"])
+    assert {"adaptive textbugger", "adaptive textbugger, Wiener typos"} < set(result["attacks"])
     assert [one["last"] for one in result["selection"]["Wiener typos"]] == [-1, 0, 1, 2, 3, 4, 5]
-    assert result["counts"]["spelling"].keys() == {"clean", "textfooler", "adaptive textfooler"}
-    assert "adaptive textfooler, spelling" in result["attacks"]
+    assert result["counts"]["spelling"].keys() == sizes.keys()
+    assert result["counts"]["none"].keys() == sizes.keys() - {"adaptive textbugger"}
+    for name in ("Wiener typos", "spelling"):  # a second chance takes rows, it gives none back
+        held = {k: v["right"] for k, v in result["counts"][name].items()}
+        assert held["restarted textbugger"] <= held["adaptive textbugger"]
+    assert "restarted textbugger, none" in result["attacks"]
+    assert "adaptive textbugger, spelling" in result["attacks"]
+    for area, low, high, n in result["detection"]["textbugger"].values():
+        assert (
+            0 <= low <= area <= high <= 1
+            and n == 3 - result["counts"]["none"]["textbugger"]["right"]
+        )
+    assert set(result["detection"]["textbugger"]) == {"doubt", "P-D 99 %", "Wiener typos"}
     log = folder / "results" / "attacks"
-    assert (log / "captions-minilm-nli-adaptive-textfooler-Wiener-typos.jsonl").is_file()
+    assert (log / "captions-minilm-nli-adaptive-textbugger-Wiener-typos.jsonl").is_file()
 
 
 def test_the_choice_is_made_once(run, monkeypatch):

@@ -25,6 +25,9 @@ MATHEMATICS = (
     "plants",
     "subspaces",
     "manifolds",
+    "wiener",
+    "kalman",
+    "memory",
 )
 LABELS = (
     r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)

@@ -1,0 +1,64 @@
+"""Controls that ship: found, of the adapter that ships, refused elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+import pidlib.controls as door
+from pidlib import load_model, load_nli
+from pidlib.controls import controls, fit_record, load_control, ship_control
+from pidlib.evaluation import right_answers
+from pidlib.experiments import stored_rows
+from pidlib.models import training_record
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("minilm-nli")
+
+
+def test_a_control_is_of_the_adapter_that_ships_and_says_what_it_learnt_from():
+    assert "minilm-nli-terminal" in controls()
+    for name in controls():
+        record = fit_record(name)
+        assert record["adapter_sha256"] == training_record(record["model"])["adapter"]["sha256"]
+        assert record["data"]["licence"] and record["command"].startswith("python -m pidlib")
+
+
+def test_it_brings_back_attacked_text_that_it_never_saw(model, request):
+    rows = load_nli("captions", split="test", n=1000)
+    results = request.config.rootpath / "book" / "results"
+    attacked = stored_rows(rows, "captions", "textbugger", results, "minilm-nli")[:300]
+    clean = rows.select(range(300))
+    bare = [right_answers(*model, part).mean() for part in (clean, attacked)]
+    with load_control("minilm-nli-terminal", model.model).attached(model.model):
+        held = [right_answers(*model, part).mean() for part in (clean, attacked)]
+    assert held[1] > bare[1] + 0.1 and held[0] > bare[0] - 0.1
+
+
+def test_another_model_adapter_or_name_is_refused(model, tiny, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="unknown control 'x'; known"):
+        load_control("x", model.model)
+    with pytest.raises(ValueError, match=r"give load_model\('minilm-nli'\)"):
+        load_control("minilm-nli-terminal", tiny.model("bert"))
+    shutil.copytree(door.CONTROLS, tmp_path / "controls")
+    card = tmp_path / "controls" / "minilm-nli-terminal" / "fit.json"
+    card.write_text(json.dumps(fit_record() | {"adapter_sha256": "0" * 64}))
+    monkeypatch.setattr(door, "CONTROLS", tmp_path / "controls")
+    with pytest.raises(ValueError, match="another training of 'minilm-nli'"):
+        load_control("minilm-nli-terminal", model.model)
+
+
+def test_a_chosen_control_is_shipped_with_its_record(model, tmp_path):
+    chosen = tmp_path / "terminal both"
+    load_control("minilm-nli-terminal", model.model).save_pretrained(chosen)
+    (chosen / "selection.json").write_text(json.dumps({"tried": [{"rho": 1.0}]}))
+    told = ["minilm-nli", "snli-validation", "python -m pidlib reproduce wiener"]
+    record = ship_control(chosen, "one", *told, target=tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "one" / "fit.json").read_text()) == record
+    assert record["tried"] == [{"rho": 1.0}] and record["data"]["rows"] == 6000
+    with pytest.raises(ValueError, match="licence of 'secrets'"):
+        ship_control(chosen, "one", "minilm-nli", "secrets", "", target=tmp_path / "out")
