@@ -86,17 +86,10 @@ def reproduce(
 
     Example: PIDLIB_DATA_DIR=data python -m pidlib reproduce trial --data snli-test
     """
-    from pidlib.experiments import (
-        RECIPES,
-        RIVALS,
-        TERMINAL,
-        WIENER,
-        Running,
-        Trial,
-        gains_over_none,
-        proportions,
-        run_trial,
-    )
+    from pidlib.attacks import RECIPES
+    from pidlib.contenders import RIVALS, WIENER
+    from pidlib.estimator import TERMINAL
+    from pidlib.experiments import Running, Trial, gains_over_none, proportions, run_trial
 
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,209 +16,44 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from pidlib.adapters import HELD_OUT
-from pidlib.attacks import RECIPES, attack
+from pidlib.attacks import attack
 from pidlib.contenders import (
     ESTIMATED_ON,
-    RIVALS,
     TUNED_ON,
-    WIENER,
     Contender,
     estimating,
     rival,
 )
 from pidlib.controller import PIDController
-from pidlib.data import fingerprint, hold_out, load_nli
+from pidlib.data import fingerprint, load_nli
 from pidlib.detection import Detector, auroc, doubt
 from pidlib.engine import weights_sha256
-from pidlib.estimator import TERMINAL
-from pidlib.evaluation import Paired, Proportion, compare, right_answers
+from pidlib.evaluation import right_answers
 from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
-from pidlib.perturbations import MIXES
 from pidlib.placebos import Placebo
+from pidlib.recorded import answers, gains_over_none, pack, proportions, stored_rows, unpack
 from pidlib.resources import candidates
 from pidlib.results import write_result
+from pidlib.trials import (
+    ADAPTIVE,
+    CONTROLS,
+    RANDOM,
+    RESTARTED,
+    Trial,
+    control_name,
+    fit_rows,
+    held_rows,
+)  # fmt: skip
 
-CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
+__all__ = [
+    "ADAPTIVE", "CONTROLS", "RANDOM", "RESTARTED", "Running", "Trial", "answers", "control_name",
+    "fit_rows", "gains_over_none", "held_rows", "pack", "proportions", "run_trial", "stored_rows",
+    "unpack",
+]  # fmt: skip
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
-ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
-RESTARTED = "restarted "  # the same, and again with another seed where it failed
-RANDOM = ("pso", "textbugger")  # recipes that another seed changes
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One model on one data set: every attack, every control, and what to compare them with.
-
-    Attributes
-    ----------
-    data : str
-        `"captions"` (its test split) or a file under PIDLIB_DATA_DIR such as `"snli-test"`.
-    model : str
-        Name of an adapter that ships with pidlib.
-    n, swarm : int
-        Rows attacked by each recipe, the first of the data; by PSO, which is slow, at most
-        `swarm`.
-    clean : int
-        Rows judged without attack, the first of the data; at least `n`.
-    recipes : tuple of str
-        None for a data set that is only judged.
-    resources : str
-        Where candidate words come from: `"lexicon"` or `"ppdb"`.
-    controls : tuple of (str, float)
-        Scheme and variance threshold of each control.
-    placebos : tuple of (str, float)
-        Those controls that are replaced by placebos as well.
-    adaptive : tuple of (str, float)
-        Those controls that are attacked themselves.
-    adaptive_n : int
-        Rows of an adaptive attack, at most.
-    estimators : tuple of (str, str)
-        Estimating controls that are chosen on held-out rows: "wiener" (closed forms) or
-        "terminal" (see `pidlib.terminal`), and a mix of random edits.
-    estimated_on : str
-        Data that those are fitted and chosen on; that of the trial when empty.
-    restarts : bool
-        Attack the rows that withstood a recipe with random choices once more, with the next
-        seed: no control, and all that is attacked by itself.
-    rivals : tuple of str
-        "fine-tuned" and "spelling", see `pidlib.contenders.rival`; judged, and attacked where
-        controls are.
-    kind : str
-        First part of the result's name.
-    second : str or None
-        Another model, judged without control.
-    c : float
-    fitted_on : int
-        Training pairs that the subspaces are fitted on.
-    seed : int
-
-    Source: §3.2, Tables 1, 2, 3, 8 and 9; placebos, second model and adaptive attacks: ours.
-    """
-
-    data: str = "captions"
-    model: str = "minilm-nli"
-    n: int = 1000
-    swarm: int = 1000
-    clean: int = 2000
-    recipes: tuple[str, ...] = RECIPES
-    resources: str = "lexicon"
-    controls: tuple[tuple[str, float], ...] = CONTROLS
-    placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
-    adaptive: tuple[tuple[str, float], ...] = ()
-    adaptive_n: int = 1000
-    estimators: tuple[tuple[str, str], ...] = ()
-    estimated_on: str = ""
-    rivals: tuple[str, ...] = ()
-    restarts: bool = False
-    kind: str = "trial"
-    second: str | None = "minilm-nli-second"
-    c: float = 1e-3
-    fitted_on: int = 2000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.n <= self.clean:
-            raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
-        unknown = [name for name in self.recipes if name not in RECIPES]
-        if unknown:
-            raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
-        if self.data == "snli-validation":
-            raise ValueError("subspaces are fitted on snli-validation; judge on another file")
-        for scheme, mix in self.estimators:
-            if scheme not in (WIENER, TERMINAL) or mix not in MIXES:
-                raise ValueError(
-                    f"unknown estimating control {(scheme, mix)}; give {WIENER!r} or {TERMINAL!r}, "
-                    f"and a mix of {list(MIXES)}"
-                )
-        others = [name for name in self.rivals if name not in RIVALS]
-        if others:
-            raise ValueError(f"unknown rival {others[0]!r}; known: {list(RIVALS)}")
-        known = (*self.controls, *self.estimators)
-        for pair in (*self.placebos, *self.adaptive):
-            if pair not in known:
-                raise ValueError(f"{pair} is not among the controls {known}")
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        told = f"-on-{self.estimated_on}" if self.estimated_on else ""
-        return f"{self.kind}-{self.data}-{self.model}{told}"
-
-    @property
-    def command(self) -> str:
-        """What to type to run it again."""
-        told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
-        if self.swarm < self.n:
-            told.append(f"--swarm {self.swarm}")
-        if self.adaptive or self.rivals:
-            told.append(f"--adaptive {self.adaptive_n}")
-        if self.estimated_on:
-            told.append(f"--estimated-on {self.estimated_on}")
-        mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
-        if mixes and mixes != list(MIXES):
-            told.append(f"--mixes {','.join(mixes)}")
-        if not self.recipes:
-            told.append("--no-attacks")
-        if not self.placebos:
-            told.append("--no-placebos")
-        if self.seed:
-            told.append(f"--seed {self.seed}")
-        return " ".join([f"python -m pidlib reproduce {self.kind}", *told])
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Names of the attacks, adaptive ones included; each can be run by itself."""
-        seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
-        more = [f"{RESTARTED}{r}" for r in self.recipes if self.restarts and r in RANDOM]
-        return (*self.recipes, *seen, *more)
-
-    def attacked(self, cell: str) -> int:
-        """Rows that an attack takes."""
-        most = self.swarm if cell.endswith("pso") else self.n
-        return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
-
-
-def control_name(scheme: str, variance: float | str) -> str:
-    """Name of a control in result files and figures.
-
-    Examples
-    --------
-    >>> control_name("PD", 0.99), control_name("wiener", "typos")
-    ('P-D 99 %', 'Wiener typos')
-
-    Source: ours.
-    """
-    if scheme in (WIENER, TERMINAL):
-        return f"{scheme.capitalize()} {variance}"
-    return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"
-
-
-def fit_rows(data: str, n: int) -> Dataset:
-    """Return the pairs that subspaces are fitted on when a model is judged on `data`.
-
-    Captions: the training split. All else: SNLI's validation file without the held-out
-    pairs, as in the training.
-
-    Source: §3.1 (training data that the model predicts accurately).
-    """
-    if data == "captions":
-        return load_nli("captions", split="train", n=n)
-    kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
-    return kept.select(range(min(n, len(kept))))
-
-
-def held_rows(data: str) -> Dataset:
-    """Rows that settings are chosen on: neither fitted on nor tested on.
-
-    Source: ours.
-    """
-    if data == "captions":
-        return load_nli("captions", split="validation", n=HELD_OUT)
-    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]
 
 
 class Running:
@@ -608,98 +443,3 @@ def _timed(log: Path) -> Iterator[None]:
     finally:
         if log.is_file():
             write_json(path, round(before + time.perf_counter() - started, 1))
-
-
-def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
-    """Attacked rows rebuilt from the outcomes that a trial stored.
-
-    Returns
-    -------
-    list of dict
-        In the order of their ids, which are 0, 1, ...
-
-    Raises
-    ------
-    FileNotFoundError
-        No such outcomes.
-    ValueError
-        The rows are not those that were attacked, or some outcome is missing.
-
-    Source: ours.
-    """
-    path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
-    outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
-    if [o.id for o in outcomes] != list(range(len(outcomes))):
-        raise ValueError(f"{path.name} is not whole; finish the attack first")
-    return transfer_rows(rows, outcomes)
-
-
-def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
-    """Counts of a result as proportions, by condition and set.
-
-    Source: ours.
-    """
-    return {
-        name: {key: Proportion(c["right"], c["n"]) for key, c in sets.items()}
-        for name, sets in result["counts"].items()
-    }
-
-
-def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
-    """Right answers (N,) of one condition on one set of a result.
-
-    Raises
-    ------
-    ValueError
-        A condition or a set that the result does not hold.
-
-    Source: ours.
-    """
-    sets = result["examples"].get(condition)
-    if sets is None:
-        raise ValueError(f"no condition {condition!r}; there are {sorted(result['examples'])}")
-    if key not in sets:
-        raise ValueError(f"no set {key!r} under {condition!r}; there are {sorted(sets)}")
-    return unpack(sets[key], result["counts"][condition][key]["n"])
-
-
-def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
-    """Compare a condition of a result with no control, row by row, for each set.
-
-    An adaptive attack is compared with the same recipe against no control, on the same rows.
-
-    Source: ours.
-    """
-    found = {}
-    for key in result["examples"].get(control) or [answers(result, control, "")]:
-        bits = answers(result, control, key)
-        found[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
-    return found
-
-
-def pack(bits: np.ndarray) -> str:
-    """True and false answers as hexadecimal digits, eight to the byte.
-
-    Examples
-    --------
-    >>> pack(np.array([True, False, True]))
-    'a0'
-
-    Source: ours.
-    """
-    return np.packbits(np.asarray(bits, bool)).tobytes().hex()
-
-
-def unpack(text: str, n: int) -> np.ndarray:
-    """Undo `pack`, for `n` answers.
-
-    Examples
-    --------
-    >>> unpack("a0", 3).tolist()
-    [True, False, True]
-
-    Source: ours.
-    """
-    if len(text) != 2 * -(-n // 8):
-        raise ValueError(f"{len(text)} digits cannot hold {n} answers")
-    return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=n).astype(bool)

@@ -1,0 +1,109 @@
+"""Read what a trial recorded: attacked rows, right answers, gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from pidlib.evaluation import Paired, Proportion, compare
+from pidlib.outcomes import read_outcomes, transfer_rows
+from pidlib.trials import ADAPTIVE
+
+
+def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
+    """Attacked rows rebuilt from the outcomes that a trial stored.
+
+    Returns
+    -------
+    list of dict
+        In the order of their ids, which are 0, 1, ...
+
+    Raises
+    ------
+    FileNotFoundError
+        No such outcomes.
+    ValueError
+        The rows are not those that were attacked, or some outcome is missing.
+
+    Source: ours.
+    """
+    path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
+    outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
+    if [o.id for o in outcomes] != list(range(len(outcomes))):
+        raise ValueError(f"{path.name} is not whole; finish the attack first")
+    return transfer_rows(rows, outcomes)
+
+
+def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
+    """Counts of a result as proportions, by condition and set.
+
+    Source: ours.
+    """
+    return {
+        name: {key: Proportion(c["right"], c["n"]) for key, c in sets.items()}
+        for name, sets in result["counts"].items()
+    }
+
+
+def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
+    """Right answers (N,) of one condition on one set of a result.
+
+    Raises
+    ------
+    ValueError
+        A condition or a set that the result does not hold.
+
+    Source: ours.
+    """
+    sets = result["examples"].get(condition)
+    if sets is None:
+        raise ValueError(f"no condition {condition!r}; there are {sorted(result['examples'])}")
+    if key not in sets:
+        raise ValueError(f"no set {key!r} under {condition!r}; there are {sorted(sets)}")
+    return unpack(sets[key], result["counts"][condition][key]["n"])
+
+
+def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
+    """Compare a condition of a result with no control, row by row, for each set.
+
+    An adaptive attack is compared with the same recipe against no control, on the same rows.
+
+    Source: ours.
+    """
+    found = {}
+    for key in result["examples"].get(control) or [answers(result, control, "")]:
+        bits = answers(result, control, key)
+        found[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
+    return found
+
+
+def pack(bits: np.ndarray) -> str:
+    """True and false answers as hexadecimal digits, eight to the byte.
+
+    Examples
+    --------
+    >>> pack(np.array([True, False, True]))
+    'a0'
+
+    Source: ours.
+    """
+    return np.packbits(np.asarray(bits, bool)).tobytes().hex()
+
+
+def unpack(text: str, n: int) -> np.ndarray:
+    """Undo `pack`, for `n` answers.
+
+    Examples
+    --------
+    >>> unpack("a0", 3).tolist()
+    [True, False, True]
+
+    Source: ours.
+    """
+    if len(text) != 2 * -(-n // 8):
+        raise ValueError(f"{len(text)} digits cannot hold {n} answers")
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=n).astype(bool)

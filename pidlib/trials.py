@@ -1,0 +1,191 @@
+"""What a trial consists of: data, attacks, controls, and what to compare them with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datasets import Dataset
+
+from pidlib.adapters import HELD_OUT
+from pidlib.attacks import RECIPES
+from pidlib.contenders import RIVALS, WIENER
+from pidlib.data import hold_out, load_nli
+from pidlib.estimator import TERMINAL
+from pidlib.perturbations import MIXES
+
+CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
+ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
+RESTARTED = "restarted "  # the same, and again with another seed where it failed
+RANDOM = ("pso", "textbugger")  # recipes that another seed changes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model on one data set: every attack, every control, and what to compare them with.
+
+    Attributes
+    ----------
+    data : str
+        `"captions"` (its test split) or a file under PIDLIB_DATA_DIR such as `"snli-test"`.
+    model : str
+        Name of an adapter that ships with pidlib.
+    n, swarm : int
+        Rows attacked by each recipe, the first of the data; by PSO, which is slow, at most
+        `swarm`.
+    clean : int
+        Rows judged without attack, the first of the data; at least `n`.
+    recipes : tuple of str
+        None for a data set that is only judged.
+    resources : str
+        Where candidate words come from: `"lexicon"` or `"ppdb"`.
+    controls : tuple of (str, float)
+        Scheme and variance threshold of each control.
+    placebos : tuple of (str, float)
+        Those controls that are replaced by placebos as well.
+    adaptive : tuple of (str, float)
+        Those controls that are attacked themselves.
+    adaptive_n : int
+        Rows of an adaptive attack, at most.
+    estimators : tuple of (str, str)
+        Estimating controls that are chosen on held-out rows: "wiener" (closed forms) or
+        "terminal" (see `pidlib.terminal`), and a mix of random edits.
+    estimated_on : str
+        Data that those are fitted and chosen on; that of the trial when empty.
+    restarts : bool
+        Attack the rows that withstood a recipe with random choices once more, with the next
+        seed: no control, and all that is attacked by itself.
+    rivals : tuple of str
+        "fine-tuned" and "spelling", see `pidlib.contenders.rival`; judged, and attacked where
+        controls are.
+    kind : str
+        First part of the result's name.
+    second : str or None
+        Another model, judged without control.
+    c : float
+    fitted_on : int
+        Training pairs that the subspaces are fitted on.
+    seed : int
+
+    Source: §3.2, Tables 1, 2, 3, 8 and 9; placebos, second model and adaptive attacks: ours.
+    """
+
+    data: str = "captions"
+    model: str = "minilm-nli"
+    n: int = 1000
+    swarm: int = 1000
+    clean: int = 2000
+    recipes: tuple[str, ...] = RECIPES
+    resources: str = "lexicon"
+    controls: tuple[tuple[str, float], ...] = CONTROLS
+    placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
+    adaptive: tuple[tuple[str, float], ...] = ()
+    adaptive_n: int = 1000
+    estimators: tuple[tuple[str, str], ...] = ()
+    estimated_on: str = ""
+    rivals: tuple[str, ...] = ()
+    restarts: bool = False
+    kind: str = "trial"
+    second: str | None = "minilm-nli-second"
+    c: float = 1e-3
+    fitted_on: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= self.clean:
+            raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
+        unknown = [name for name in self.recipes if name not in RECIPES]
+        if unknown:
+            raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
+        if self.data == "snli-validation":
+            raise ValueError("subspaces are fitted on snli-validation; judge on another file")
+        for scheme, mix in self.estimators:
+            if scheme not in (WIENER, TERMINAL) or mix not in MIXES:
+                raise ValueError(
+                    f"unknown estimating control {(scheme, mix)}; give {WIENER!r} or {TERMINAL!r}, "
+                    f"and a mix of {list(MIXES)}"
+                )
+        others = [name for name in self.rivals if name not in RIVALS]
+        if others:
+            raise ValueError(f"unknown rival {others[0]!r}; known: {list(RIVALS)}")
+        known = (*self.controls, *self.estimators)
+        for pair in (*self.placebos, *self.adaptive):
+            if pair not in known:
+                raise ValueError(f"{pair} is not among the controls {known}")
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        told = f"-on-{self.estimated_on}" if self.estimated_on else ""
+        return f"{self.kind}-{self.data}-{self.model}{told}"
+
+    @property
+    def command(self) -> str:
+        """What to type to run it again."""
+        told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
+        if self.swarm < self.n:
+            told.append(f"--swarm {self.swarm}")
+        if self.adaptive or self.rivals:
+            told.append(f"--adaptive {self.adaptive_n}")
+        if self.estimated_on:
+            told.append(f"--estimated-on {self.estimated_on}")
+        mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
+        if mixes and mixes != list(MIXES):
+            told.append(f"--mixes {','.join(mixes)}")
+        if not self.recipes:
+            told.append("--no-attacks")
+        if not self.placebos:
+            told.append("--no-placebos")
+        if self.seed:
+            told.append(f"--seed {self.seed}")
+        return " ".join([f"python -m pidlib reproduce {self.kind}", *told])
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the attacks, adaptive ones included; each can be run by itself."""
+        seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
+        more = [f"{RESTARTED}{r}" for r in self.recipes if self.restarts and r in RANDOM]
+        return (*self.recipes, *seen, *more)
+
+    def attacked(self, cell: str) -> int:
+        """Rows that an attack takes."""
+        most = self.swarm if cell.endswith("pso") else self.n
+        return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
+
+
+def control_name(scheme: str, variance: float | str) -> str:
+    """Name of a control in result files and figures.
+
+    Examples
+    --------
+    >>> control_name("PD", 0.99), control_name("wiener", "typos")
+    ('P-D 99 %', 'Wiener typos')
+
+    Source: ours.
+    """
+    if scheme in (WIENER, TERMINAL):
+        return f"{scheme.capitalize()} {variance}"
+    return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"
+
+
+def fit_rows(data: str, n: int) -> Dataset:
+    """Return the pairs that subspaces are fitted on when a model is judged on `data`.
+
+    Captions: the training split. All else: SNLI's validation file without the held-out
+    pairs, as in the training.
+
+    Source: §3.1 (training data that the model predicts accurately).
+    """
+    if data == "captions":
+        return load_nli("captions", split="train", n=n)
+    kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
+    return kept.select(range(min(n, len(kept))))
+
+
+def held_rows(data: str) -> Dataset:
+    """Rows that settings are chosen on: neither fitted on nor tested on.
+
+    Source: ours.
+    """
+    if data == "captions":
+        return load_nli("captions", split="validation", n=HELD_OUT)
+    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]

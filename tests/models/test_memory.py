@@ -1,0 +1,32 @@
+"""How much a memory of the state before adds: measured by two regressions on other text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pidlib import load_model, load_nli
+from pidlib.memory import memory_shares
+from pidlib.perturbations import RandomEdits
+
+
+def test_on_a_real_model_a_memory_adds_next_to_nothing():
+    rows = load_nli("captions", split="train", n=160)
+    found = memory_shares(*load_model("minilm-nli"), rows, RandomEdits("typos"))
+    assert [row["t"] for row in found] == [1, 2, 3, 4, 5]
+    for row in found:
+        assert row["alone"] < row["change"]
+        assert abs(row["memory"] - row["alone"]) < 0.1 * row["alone"]
+
+
+def test_the_size_of_a_batch_does_not_matter(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(60)
+    edits = RandomEdits({"swap": 1.0}, edits=2)
+    first, again = (memory_shares(model, tokenizer, rows, edits, batch_size=k) for k in (7, 64))
+    for one, other in zip(first, again, strict=True):
+        assert all(np.isclose(one[key], other[key], rtol=1e-3) for key in one)
+
+
+def test_too_few_rows_are_refused(tiny):
+    with pytest.raises(ValueError, match="3 rows; give at least 4"):
+        memory_shares(tiny.model("bert"), tiny.tokenizer(), tiny.rows(3), RandomEdits("typos"))
