@@ -163,7 +163,9 @@ def compare(first: np.ndarray, second: np.ndarray) -> Paired:
     return Paired(won, lost, first.size, p)
 
 
-def right_answers(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+def right_answers(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 64
+) -> np.ndarray:
     """Whether a model answers each row rightly.
 
     Parameters
@@ -172,6 +174,7 @@ def right_answers(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]])
         As `load_model` returns them; a controller may be attached.
     rows : sequence of mappings
         With the key `label`.
+    batch_size : int
 
     Returns
     -------
@@ -185,7 +188,7 @@ def right_answers(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]])
     Source: ours.
     """
     labels = check_labels([rows[k]["label"] for k in range(len(rows))], model.config.num_labels)
-    return predict(model, tokenizer, rows) == np.array(labels)
+    return predict(model, tokenizer, rows, batch_size) == np.array(labels)
 
 
 def accuracy(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> Proportion:

@@ -1,0 +1,259 @@
+"""What the command line does: fit, evaluate, attack, diagnose. Each returns what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from pidlib.bundles import CARD
+from pidlib.data import fingerprint, load_nli
+from pidlib.feedback import Feedback
+from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
+
+
+def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
+    """Fit a controller and write it to a folder.
+
+    Parameters
+    ----------
+    settings : FitSettings
+    out : Path
+        Receives the controller. One that is there already is replaced only if asked.
+    replace : bool
+
+    Returns
+    -------
+    dict
+        Settings, summary, and the diagnosis as rows of a table.
+
+    Raises
+    ------
+    FileExistsError
+        A controller is there already.
+    ValueError, FileNotFoundError
+        As `load_model`, `load_nli` and `PIDController.fit`.
+
+    Source: ours; the fit is the paper's section 3.1.
+    """
+    from pidlib.controller import ESTIMATED, PIDController
+    from pidlib.models import load_model
+
+    if (Path(out) / CARD).is_file() and not replace:
+        raise FileExistsError(
+            f"a controller is in {str(out)!r} already; pass --replace, or another"
+        )
+    started = perf_counter()
+    model, tokenizer = load_model(settings.model)
+    rows = load_nli(settings.data, split=settings.split, n=settings.n)
+    common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+    if settings.law in ESTIMATED:
+        from pidlib.perturbations import RandomEdits
+        from pidlib.resources import candidates
+
+        controller = PIDController.fit(
+            model,
+            tokenizer,
+            rows,
+            law=settings.law,
+            layers=settings.layers,
+            perturbed=RandomEdits(settings.mix, source=candidates(settings.resources)),
+            rho=settings.rho,
+            **common,
+        )
+        table = controller.diagnose()
+    else:
+        from pidlib.batches import batches
+
+        device = next(model.parameters()).device
+        stream = batches(tokenizer, rows, settings.batch_size, settings.max_length, device=device)
+        controller = PIDController.from_batches(
+            model,
+            watched(stream, -(-len(rows) // settings.batch_size), "fit"),
+            scheme=settings.scheme,
+            variance=settings.variance,
+            c=settings.c,
+            gains=settings.gains,
+            law=settings.law,
+            layers=settings.layers,
+        )
+        table = controller.diagnose().records()
+    controller.save_pretrained(out)
+    return {
+        "settings": settings.told(),
+        "summary": controller.summary(),
+        "folder": str(out),
+        "data_sha256": fingerprint(rows),
+        "rows": table,
+        "seconds": round(perf_counter() - started, 1),
+    }
+
+
+def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
+    """Count right answers with no control and, where one is given, under it.
+
+    Returns
+    -------
+    dict
+        Settings, counts with Wilson's intervals, and the paired gain.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As `load_model`, `load_nli` and `controller_of`.
+
+    Source: section 3.1 (accuracy); intervals: ours.
+    """
+    from pidlib.evaluation import Proportion, compare, right_answers
+    from pidlib.models import load_model
+
+    started = perf_counter()
+    model, tokenizer = load_model(settings.model)
+    rows = load_nli(settings.data, split=_split(settings), n=settings.n)
+    control = controller_of(settings.control, model)
+    size = settings.batch_size
+    none = right_answers(model, tokenizer, rows, size)
+    counts = {"none": none}
+    if control is not None:
+        with control.attached(model):
+            counts["control"] = right_answers(model, tokenizer, rows, size)
+    told = {}
+    for name, bits in counts.items():
+        share = Proportion(int(bits.sum()), len(bits))
+        low, high = share.interval()
+        told[name] = {"right": share.right, "n": share.n, "low": low, "high": high}
+    found = {
+        "settings": settings.told(),
+        "data_sha256": fingerprint(rows),
+        "counts": told,
+        "seconds": round(perf_counter() - started, 1),
+    }
+    if control is not None:
+        gain = compare(none, counts["control"])
+        low, high = gain.interval()
+        found["control"] = control.summary()
+        found["gain"] = {"won": gain.won, "lost": gain.lost, "low": low, "high": high, "p": gain.p}
+    return found
+
+
+def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[str, Any]:
+    """Attack rows, with no control or under one; go on where an earlier run stopped.
+
+    Parameters
+    ----------
+    settings : AttackSettings
+    log : Path
+        Outcomes, a line each, written as they come.
+    progress : bool
+
+    Returns
+    -------
+    dict
+        Settings and counts.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As `load_model`, `load_nli`, `controller_of` and `pidlib.attack`.
+
+    Source: section 3.1.
+    """
+    from pidlib.attacks import attack as run
+    from pidlib.attacks import attack_table
+    from pidlib.models import load_model
+
+    started = perf_counter()
+    model, tokenizer = load_model(settings.model)
+    most = None if settings.n is None else settings.start + settings.n
+    rows = load_nli(settings.data, split=_split(settings), n=most)
+    if settings.start >= len(rows):
+        raise ValueError(f"start is {settings.start}; {settings.data!r} has {len(rows)} rows")
+    ids = list(range(settings.start, len(rows)))
+    control = controller_of(settings.control, model)
+    with _on(control, model):
+        outcomes = run(
+            model,
+            tokenizer,
+            rows.select(ids),
+            recipe=settings.recipe,
+            resources=settings.resources,
+            seed=settings.seed,
+            ids=ids,
+            log=log,
+            data=settings.data,
+            about={"control": control.summary()} if control is not None else None,
+            max_length=settings.max_length,
+            budget=settings.budget,
+            progress=progress,
+        )
+    return {
+        "settings": settings.told(),
+        "control": control.summary() if control is not None else None,
+        "log": str(log),
+        "counts": attack_table(outcomes)._asdict(),
+        "seconds": round(perf_counter() - started, 1),
+    }
+
+
+def diagnose(folder: Path) -> dict[str, Any]:
+    """Look into a controller that was kept, without its model.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `PIDController.from_pretrained`.
+
+    Source: Table 7 (ranks); ours.
+    """
+    from pidlib.controller import PIDController
+
+    controller = PIDController.from_pretrained(folder)
+    found = controller.diagnose()
+    rows = found if isinstance(found, list) else found.records()
+    return {"summary": controller.summary(), "rows": rows}
+
+
+def controller_of(name: str | None, model: Any) -> Feedback | None:
+    """Return a controller by its folder, or one that ships by its name.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        Neither a folder with a controller nor a name that is known.
+
+    Source: ours.
+    """
+    if name is None:
+        return None
+    from pidlib.controller import PIDController
+    from pidlib.controls import controls, load_control
+
+    if name in controls():
+        return load_control(name, model)
+    if not Path(name).is_dir():
+        raise FileNotFoundError(
+            f"no controller {name!r}: give a folder that `fit` wrote, or one of {controls()}"
+        )
+    return PIDController.from_pretrained(name)
+
+
+def watched(stream: Iterable[Any], total: int, told: str) -> Iterator[Any]:
+    """Yield a stream, with a bar and the time left on standard error.
+
+    Source: ours.
+    """
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(stream, told, total, console=Console(stderr=True), transient=True)
+
+
+def _on(control: Feedback | None, model: Any) -> AbstractContextManager:
+    return nullcontext() if control is None else control.attached(model)
+
+
+def _split(settings: Settings) -> str | None:
+    """Captions are judged on their test split, unless told otherwise."""
+    return "test" if settings.data == "captions" and not settings.split else settings.split

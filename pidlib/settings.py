@@ -1,0 +1,253 @@
+"""Settings of the commands: named, checked, read from TOML, and written into results."""
+
+from __future__ import annotations
+
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from pidlib.perturbations import MIXES
+from pidlib.resources import RESOURCES
+
+ATTACKED_BY = ("a2t", "pso", "textbugger", "textfooler")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every command takes.
+
+    Attributes
+    ----------
+    model : str
+        As for `pidlib.load_model`: an adapter that ships, a folder, or a name on the hub.
+    data : str
+        As for `pidlib.load_nli`: captions, a file under PIDLIB_DATA_DIR, a path ending in
+        .jsonl, or a name on the hub.
+    split : str, optional
+    n : int, optional
+        Rows, the first; all when left out.
+
+    Raises
+    ------
+    ValueError
+        A value of another type or out of range; it is named.
+
+    Source: ours.
+    """
+
+    model: str = "minilm-nli"
+    data: str = "captions"
+    split: str | None = None
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not _fits(value, hints[field.name]):
+                raise ValueError(f"{field.name} is {value!r}; it takes {_told(hints[field.name])}")
+        self._at_least(1, "n", "batch_size", "max_length")
+        self._at_least(0, "seed", "start", "rho", "c")
+        self._at_least(2, "budget")
+
+    def _at_least(self, least: float, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name, None)
+            if value is not None and not value >= least:
+                raise ValueError(f"{name} is {value}; it must be at least {least}")
+
+    def _one_of(self, name: str, known: tuple[str, ...]) -> None:
+        if getattr(self, name) not in known:
+            raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {list(known)}")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str = "the settings") -> Self:
+        """Make settings of a mapping; what is left out gets its default.
+
+        Parameters
+        ----------
+        given : mapping
+        where : str
+            Named in errors.
+
+        Raises
+        ------
+        ValueError
+            A name that is no setting, or a value that does not fit.
+
+        Examples
+        --------
+        >>> Settings.of({"n": 5}).n
+        5
+        >>> Settings.of({"batchsize": 5})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: the settings: unknown 'batchsize'; known: ['model', 'data', ...]
+
+        Source: ours.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"{where}: unknown {unknown[0]!r}; known: {known}")
+        try:
+            return cls(**given)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+    @classmethod
+    def read(cls, path: Path | None, changes: Mapping[str, Any]) -> Self:
+        """Read a TOML file and change what was given besides.
+
+        Parameters
+        ----------
+        path : Path or None
+        changes : mapping
+            Entries of None are left as they are.
+
+        Raises
+        ------
+        FileNotFoundError
+            No such file.
+        ValueError
+            Not TOML, or as `of`.
+
+        Source: ours.
+        """
+        given: dict[str, Any] = {}
+        where = "the options"
+        if path is not None:
+            path = Path(path)
+            if not path.is_file():
+                raise FileNotFoundError(f"no settings in {path.name}: there is no such file")
+            try:
+                given = tomllib.loads(path.read_text(encoding="utf-8"))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise ValueError(f"{path.name} is not TOML ({error})") from None
+            where = path.name
+        given |= {name: value for name, value in changes.items() if value is not None}
+        return cls.of(given, where)
+
+    def told(self) -> dict[str, Any]:
+        """All settings as JSON can hold them, for the result."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FitSettings(Settings):
+    """What `fit` takes besides; see `pidlib.PIDController.fit`.
+
+    Attributes
+    ----------
+    scheme, variance, c, gains, law
+        Of a control on subspaces; `law` may be "wiener" or "terminal" too.
+    layers : list of int, optional
+        Controlled states; all when left out.
+    mix : str
+        Random edits that "wiener" and "terminal" learn from.
+    resources : str
+        Where the synonyms of those come from.
+    rho : float, optional
+        Perturbed words for each clean one, for those two.
+    batch_size, max_length : int
+        Rows at a time; tokens a row.
+
+    Source: ours.
+    """
+
+    n: int | None = 2000
+    scheme: str = "PD"
+    variance: float = 0.99
+    c: float = 1e-3
+    law: str = "averaged"
+    gains: str = "normalised"
+    layers: list[int] | None = None
+    mix: str = "both"
+    resources: str = "lexicon"
+    rho: float | None = None
+    batch_size: int = 32
+    max_length: int = 256
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("mix", tuple(MIXES))
+        self._one_of("resources", RESOURCES[:2])
+
+
+@dataclass(frozen=True)
+class EvaluateSettings(Settings):
+    """What `evaluate` takes besides.
+
+    Attributes
+    ----------
+    control : str, optional
+        Folder of a controller, or the name of one that ships.
+    batch_size : int
+
+    Source: ours.
+    """
+
+    n: int | None = 1000
+    control: str | None = None
+    batch_size: int = 64
+
+
+@dataclass(frozen=True)
+class AttackSettings(Settings):
+    """What `attack` takes besides; see `pidlib.attack`.
+
+    Attributes
+    ----------
+    control : str, optional
+        Folder of a controller, or the name of one that ships; the attacker sees it.
+    recipe, resources : str
+    start : int
+        First row; with `n`, the part of the data to attack.
+    budget : int, optional
+        Most queries an example.
+    max_length, seed : int
+
+    Source: ours.
+    """
+
+    n: int | None = 100
+    control: str | None = None
+    recipe: str = "textfooler"
+    resources: str = "lexicon"
+    start: int = 0
+    budget: int | None = None
+    max_length: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("recipe", ATTACKED_BY)
+        self._one_of("resources", RESOURCES)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind: int is a float, bool is no int."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return any(_fits(value, one) for one in get_args(kind))
+    if kind is type(None):
+        return value is None
+    if get_origin(kind) is list:
+        inner = get_args(kind)[0]
+        return isinstance(value, list) and all(_fits(one, inner) for one in value)
+    if isinstance(value, bool):
+        return kind is bool
+    if kind is float:
+        return isinstance(value, (int, float)) and value == value  # not NaN
+    return isinstance(value, kind)
+
+
+def _told(kind: Any) -> str:
+    names = {int: "a whole number", float: "a number", str: "a text", type(None): "nothing"}
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(_told(one) for one in get_args(kind) if one is not type(None))
+    if get_origin(kind) is list:
+        return "a list, each " + _told(get_args(kind)[0])
+    return names.get(kind, kind.__name__)
