@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from pidlib.accumulators import Checkpoint
 from pidlib.bundles import CARD
 from pidlib.data import fingerprint, load_nli
 from pidlib.feedback import Feedback
@@ -16,6 +17,9 @@ from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings, Setti
 
 def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
     """Fit a controller and write it to a folder.
+
+    A fit of subspaces that was broken off goes on where it stopped: its sums are kept beside the
+    folder, in `OUT.unfinished`, until the controller is whole.
 
     Parameters
     ----------
@@ -69,6 +73,10 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
 
         device = next(model.parameters()).device
         stream = batches(tokenizer, rows, settings.batch_size, settings.max_length, device=device)
+        checkpoint = Checkpoint(
+            Path(out).with_name(Path(out).name + ".unfinished"),
+            {"data": fingerprint(rows), **common},
+        )
         controller = PIDController.from_batches(
             model,
             watched(stream, -(-len(rows) // settings.batch_size), "fit"),
@@ -78,9 +86,12 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             gains=settings.gains,
             law=settings.law,
             layers=settings.layers,
+            checkpoint=checkpoint,
         )
         table = controller.diagnose().records()
     controller.save_pretrained(out)
+    if settings.law not in ESTIMATED:
+        checkpoint.clear()
     return {
         "settings": settings.told(),
         "summary": controller.summary(),

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pidlib.accumulators import Checkpoint
 from pidlib.batches import MAX_LENGTH, batches
 from pidlib.blocks import Blocks, Control, find_blocks
 from pidlib.bundles import kind_of
@@ -239,6 +240,7 @@ class PIDController(Feedback):
         terms: str = "PID",
         keep: float = 1.0,
         correct_only: bool = True,
+        checkpoint: Checkpoint | None = None,
         **settings: Any,
     ) -> PIDController:
         """Fit on batches made elsewhere, for example of images.
@@ -251,6 +253,8 @@ class PIDController(Feedback):
             Objects with `inputs` (mapping of arguments of the forward) and `labels` (B,).
         blocks, terms, keep, correct_only
             As for `fit`.
+        checkpoint : Checkpoint, optional
+            Keeps the sums now and then, so that a fit that was broken off goes on.
         settings
             `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
 
@@ -265,7 +269,7 @@ class PIDController(Feedback):
             raise ValueError("a controller is attached; fit on the uncontrolled model")
         _check_early(found, terms, keep, settings)
         name = None if blocks is None else found.names[0].rpartition(".")[0]
-        return cls(learn(found, stream, terms, keep, correct_only, name), **settings)
+        return cls(learn(found, stream, terms, keep, correct_only, name, checkpoint), **settings)
 
     def retune(self, **settings: Any) -> PIDController:
         """Return a controller with other settings and the same bases, without a new fit.

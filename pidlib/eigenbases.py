@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pidlib.accumulators import Accumulators, Checkpoint, after
 from pidlib.blocks import Blocks, read_states
 from pidlib.bundles import foreign, read_bundle, write_bundle
 from pidlib.fingerprints import fingerprint
@@ -125,6 +126,7 @@ def learn(
     keep: float = 1.0,
     correct_only: bool = True,
     block_list: str | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Eigenbases:
     """Stream batches once through a model and learn the bases of its states.
 
@@ -146,6 +148,9 @@ def learn(
         Leave out rows that the model classifies wrongly.
     block_list : str, optional
         Recorded as the name that the user gave.
+    checkpoint : Checkpoint, optional
+        Where sums are kept now and then; a fit that was broken off goes on from there, over
+        the same batches, and ends with the same bits.
 
     Returns
     -------
@@ -155,7 +160,7 @@ def learn(
     ------
     ValueError
         A model in training mode, no labels, a label out of range, no row classified
-        correctly, or states with NaN.
+        correctly, states with NaN, or a checkpoint of another fit.
 
     Source: section 3.1 (correctly predicted training text), Algorithm 1.
     """
@@ -163,33 +168,29 @@ def learn(
     if model.training or any(module.training for module in found.modules):
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
     order = label_order(model.config) if correct_only else None
-    moments: dict[str, list[Moments]] = {}
-    rows = correct = truncated = 0
-    for batch in batches:
+    blocks = tuple(fingerprint(found))
+    about = {"blocks": list(blocks), "terms": terms, "correct_only": correct_only}
+    sums = checkpoint.begin(about, terms) if checkpoint else Accumulators(terms)
+    for batch in after(batches, sums.batches):
         with torch.inference_mode():
             values, mask, logits = read_states(model, batch.inputs, found)
-            rows += len(mask)
-            truncated += getattr(batch, "truncated", 0)
+            sums.batches += 1
+            sums.rows += len(mask)
+            sums.truncated += getattr(batch, "truncated", 0)
             _check_finite(values, mask, found.names)
             if order is not None:
                 mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
-            used = mask.any(1)
-            correct += int(used.sum())
-            if not used.any():
-                continue
-            if not moments:
-                width = values[0].shape[-1]
-                moments = {i: [Moments(width, device=x.device) for x in values] for i in terms}
-                for i in terms:  # one state has no past: D_0 = I_0 = x_0
-                    moments[i][0] = moments["P"][0]
-            _accumulate(moments, [x[used] for x in values], mask[used])
-    if rows == 0:
+            sums.add(values, mask)
+        if checkpoint:
+            checkpoint.keep(sums)
+    if sums.rows == 0:
         raise ValueError("there are no rows: give at least one example")
-    if correct == 0:
+    if sums.correct == 0:
         raise ValueError(
-            f"the model classifies none of the {rows} rows correctly; check that its labels "
+            f"the model classifies none of the {sums.rows} rows correctly; check that its labels "
             "(model.config.id2label) and those of the rows mean the same"
         )
+    moments = sums.moments
     spectra = {term: [_spectrum(m) for m in moments[term]] for term in terms}
     eigenvalues = {term: torch.stack([v for v, _ in pairs]) for term, pairs in spectra.items()}
     vectors = {}
@@ -203,11 +204,11 @@ def learn(
         depth=found.depth,
         width=moments["P"][0].width,
         block_list=block_list,
-        blocks=tuple(fingerprint(found)),
-        rows=rows,
-        correct=correct,
+        blocks=blocks,
+        rows=sums.rows,
+        correct=sums.correct,
         tokens=moments["P"][0].tokens,
-        truncated=truncated,
+        truncated=sums.truncated,
     )
     return Eigenbases(eigenvalues, vectors, origin)
 
@@ -238,19 +239,6 @@ def _check_finite(values: Sequence[Tensor], mask: Tensor, names: Sequence[str]) 
                 f"state x_{t}, {place}, has NaN or infinite entries; check the weights and the "
                 "number type (half precision may overflow), or the input"
             )
-
-
-def _accumulate(moments: dict[str, list[Moments]], values: list[Tensor], mask: Tensor) -> None:
-    past = last = None
-    for t, x in enumerate(values):
-        mask = mask.to(x.device)
-        moments["P"][t].update(x, mask)
-        if t > 0 and "I" in moments:
-            past = past.to(x.device) + x
-            moments["I"][t].update(past, mask)
-        if t > 0 and "D" in moments:
-            moments["D"][t].update(x - last.to(x.device), mask)
-        past, last = x if t == 0 else past, x
 
 
 def _spectrum(moments: Moments) -> tuple[Tensor, Tensor]:
