@@ -74,6 +74,9 @@ def fit(
     ] = None,
     rho: Annotated[float | None, typer.Option(help="Weight of changed text, for those.")] = None,
     batch_size: Batch = None,
+    every: Annotated[
+        float | None, typer.Option(help="Seconds between two writings of an unfinished fit.")
+    ] = None,
     replace: Annotated[bool, typer.Option(help="Replace a controller that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +89,7 @@ def fit(
 
     changes = dict(
         model=model, data=data, split=split, n=n, scheme=scheme, variance=variance, c=c, law=law,
-        mix=mix, rho=rho, batch_size=batch_size,
+        mix=mix, rho=rho, batch_size=batch_size, every=every,
     )  # fmt: skip
     found = commands.fit(FitSettings.read(config, changes), out, replace)
     _show(found, as_json, found["rows"], found["summary"])
@@ -222,7 +225,10 @@ def reproduce(
             min=0, help="Rows of attacks that see the control: P-D at 99 %, for wiener each."
         ),
     ] = 0,
-    placebos: Annotated[bool, typer.Option(help="Judge placebos of P-D control too.")] = True,
+    placebos: Annotated[
+        bool,
+        typer.Option(help="Judge placebos of P-D control too; for wiener, of the terminal one."),
+    ] = True,
     resources: Annotated[
         str | None, typer.Option(help="lexicon or ppdb; by default what suits the data.")
     ] = None,
@@ -236,6 +242,9 @@ def reproduce(
     mixes: Annotated[
         str, typer.Option(help="Random edits that closed forms learn from, for wiener.")
     ] = "typos,synonyms,both",
+    restarts: Annotated[
+        bool, typer.Option(help="Attack what withstood a random recipe once more, for wiener.")
+    ] = False,
     estimated_on: Annotated[
         str, typer.Option(help="Data that estimating controls learn from; the same by default.")
     ] = "",
@@ -270,9 +279,9 @@ def reproduce(
             "estimators": estimators,
             "estimated_on": estimated_on,
             "rivals": () if estimated_on else RIVALS,
-            "restarts": bool(adaptive),
-            "placebos": estimators if placebos else (),
-            "adaptive": (*plain, *estimators) if adaptive else (),
+            "restarts": restarts,
+            "placebos": estimators[-1:] if placebos else (),
+            "adaptive": (*plain[:1], *estimators) if adaptive else (),
         }
     trial = Trial(
         data,

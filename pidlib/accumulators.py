@@ -128,7 +128,9 @@ class Accumulators:
             return made
         try:
             card = json.loads(path.read_text(encoding="utf-8"))
-            of, file = card["of"], path.with_name(Path(card["file"]).name)
+            of, file = card["of"], path.parent / card["file"]
+            if file.parent != path.parent:
+                raise LookupError(card["file"])
             changed = [k for k in {**of, **about} if of.get(k) != about.get(k)]
             if changed:
                 told = "; ".join(f"{k}: {of.get(k)!r} there, {about.get(k)!r} now" for k in changed)
@@ -137,8 +139,8 @@ class Accumulators:
                 )
             check_sha256(file, card["sha256"])
             sums = load_file(file)
-            for name, count in card["counts"].items():
-                setattr(made, name, int(count))
+            for name in made.counts:
+                setattr(made, name, int(card["counts"][name]))
             if sums:
                 depth = 1 + max(int(name.partition(".")[2]) for name in sums)
                 made._begin(len(next(iter(sums.values()))), ["cpu"] * depth)
@@ -146,9 +148,12 @@ class Accumulators:
                     one.embedding = sums[name]
                     one.tokens, one.examples = card["tokens"][name]
         except (
-            KeyError,
             TypeError,
             AttributeError,
+            LookupError,
+            ArithmeticError,
+            RecursionError,
+            UnicodeDecodeError,
             json.JSONDecodeError,
             SafetensorError,
         ) as error:
@@ -219,9 +224,10 @@ class Checkpoint:
         self._about = json.loads(json.dumps({**self._of, **about}))
         return Accumulators.restore(self.folder, self._about, terms)
 
-    def keep(self, sums: Accumulators) -> None:
-        """Keep the sums, if it is time."""
-        if monotonic() - self._last >= self.every:
+    def keep(self, sums: Accumulators, last: bool = False) -> None:
+        """Keep the sums, if it is time, or they are the last and some were kept before."""
+        due = monotonic() - self._last >= self.every
+        if due or last and (self.folder / CARD).is_file():
             sums.save(self.folder, self._about)
             self._last = monotonic()
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pidlib.files import check_sha256, write_json, write_tensors
+from pidlib.files import sha256, write_json, write_tensors
+from pidlib.soundness import HASH, OBJECT, TEXT, check_fields, check_origin, read_json, told
 
 SCHEMA, CARD = 1, "controller.json"
+LARGEST_CARD = 1 << 22  # bytes; that of a model of 96 blocks has about 30,000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\.safetensors")
+
+Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
+"""For each tensor its number type, as safetensors names it, and its shape; None: any size."""
 
 
 class Bundle(NamedTuple):
@@ -106,15 +112,34 @@ def kind_of(folder: Path) -> str:
     return _card(Path(folder))["format"]
 
 
-def read_bundle(folder: Path, kind: str) -> Bundle:
+def read_bundle(
+    folder: Path, kind: str, layout: Callable[[dict[str, Any], dict[str, Any]], Layout]
+) -> Bundle:
     """Read what `write_bundle` wrote.
+
+    Nothing but the card and one file beside it is opened, and no tensor is read before the
+    names, number types and shapes of all are known to be those of the card.
+
+    Parameters
+    ----------
+    folder : Path
+    kind : str
+        What it has to hold.
+    layout : callable (about, origin) -> mapping of str to (number type, shape)
+        Checks what the card says besides, and tells which tensors there have to be. It is
+        called with an origin that `pidlib.soundness.check_origin` took.
+
+    Returns
+    -------
+    Bundle
 
     Raises
     ------
     FileNotFoundError
         No controller there, or its tensors are missing.
     ValueError
-        A foreign, truncated or changed file.
+        A foreign, truncated or changed file; a name of a file that is not beside the card;
+        tensors missing, too many, or of another number type or shape.
 
     Source: ours.
     """
@@ -122,17 +147,35 @@ def read_bundle(folder: Path, kind: str) -> Bundle:
     card = _card(folder)
     with foreign(folder):
         if card["format"] != kind:
-            raise KeyError("format")
-        record = card["tensors"]
-        file = folder / Path(record["file"]).name
-        check_sha256(file, record["sha256"])
+            raise ValueError(f"it holds a {told(card['format'])}, not a {kind}")
+        record = card.get("tensors")
+        check_fields(record, {"file": TEXT, "sha256": HASH, "terms": TEXT}, "tensors")
+        check_fields(card, {"settings": OBJECT, "origin": OBJECT}, "the card", others=True)
+        origin = card["origin"]
+        check_origin(origin)
         rest = {k: v for k, v in card.items() if k not in ("format", "schema", "origin", "tensors")}
-        about = rest | {"settings": card["settings"], "terms": record["terms"]}
-        origin = dict(card["origin"])
+        about = rest | {"terms": record["terms"]}
+        expected = layout(about, origin)
+        name = record["file"]
+        if not _NAME.fullmatch(name) or ".." in name:
+            raise ValueError(
+                f"the tensors' file is {told(name)}; it has to be the plain name of a .safetensors "
+                "file in the same folder"
+            )
+        file = _inside(folder, name)
+    if not file.is_file():
+        raise FileNotFoundError(f"{name} is missing in {str(folder)!r}; save the controller again")
+    seen = sha256(file)
+    if seen != record["sha256"]:
+        raise ValueError(
+            f"checksum mismatch in {str(folder)!r}: {name} has sha256 {seen}, expected "
+            f"{record['sha256']}; save or download the controller again"
+        )
     try:
+        _check_layout(file, expected)
         return Bundle(load_file(file), about, origin)
-    except SafetensorError as error:
-        raise ValueError(f"the tensors of {str(folder)!r} cannot be read ({error})") from None
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(f"the tensors of {str(folder)!r} cannot be used: {error}") from None
 
 
 @contextmanager
@@ -140,10 +183,23 @@ def foreign(folder: Path) -> Iterator[None]:
     """Turn what a foreign card causes into one clear error."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
+        raise ValueError(
+            f"{CARD} in {str(folder)!r} is not a controller of pidlib: {error}"
+        ) from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(
             f"{CARD} in {str(folder)!r} is not a controller of pidlib ({error!r})"
         ) from None
+
+
+@contextmanager
+def refused(folder: Path) -> Iterator[None]:
+    """Name the folder in errors about numbers and settings that cannot be used."""
+    try:
+        yield
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"the controller in {str(folder)!r} is refused: {error}") from None
 
 
 def _card(folder: Path) -> dict[str, Any]:
@@ -151,9 +207,48 @@ def _card(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"no {CARD} in {str(folder)!r}; save_pretrained(folder) writes it")
     with foreign(folder):
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = read_json(_inside(folder, CARD), LARGEST_CARD)
+        check_fields(card, {"format": TEXT}, "the card", others=True)
         if not card["format"].startswith("pidlib-"):
-            raise KeyError("format")
-    if card.get("schema") != SCHEMA:
-        raise ValueError(f"schema {card.get('schema')}, this version reads {SCHEMA}")
+            raise ValueError(f"its format is {told(card['format'])}")
+    schema = card.get("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise ValueError(
+            f"{CARD} in {str(folder)!r} has schema {told(schema)}, this version reads {SCHEMA}"
+        )
     return card
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Path of a file in a folder; refused where it is a link to a file elsewhere."""
+    try:
+        place = (folder / name).resolve()
+    except RuntimeError:  # a link to itself
+        raise ValueError(f"{name} is a link that leads nowhere") from None
+    if place.parent != folder.resolve():
+        raise ValueError(
+            f"{name} is a link to a file outside the folder; copy the file itself into the folder"
+        )
+    return folder / name
+
+
+def _check_layout(file: Path, expected: Layout) -> None:
+    """Refuse a file of other tensors, from its header alone."""
+    with safe_open(file, framework="pt") as opened:
+        names = set(opened.keys())
+        if names != set(expected):
+            missing, extra = sorted(set(expected) - names), sorted(names - set(expected))
+            raise ValueError(f"missing are {told(missing)}, unknown are {told(extra)}")
+        slices = {name: opened.get_slice(name) for name in expected}
+        seen = {name: (one.get_dtype(), tuple(one.get_shape())) for name, one in slices.items()}
+    for name, (dtype, shape) in expected.items():
+        has, sizes = seen[name]
+        fit = len(sizes) == len(shape) and all(
+            wanted in (None, size) for wanted, size in zip(shape, sizes, strict=True)
+        )
+        if has != dtype or not fit:
+            told_shape = tuple("k" if size is None else size for size in shape)
+            raise ValueError(
+                f"the number types and shapes differ: {name} is {has} of {sizes}, and has to be "
+                f"{dtype} of {told_shape}"
+            )

@@ -8,10 +8,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pidlib.accumulators import Checkpoint
+import numpy as np
+
+from pidlib.accumulators import Accumulators, Checkpoint
 from pidlib.bundles import CARD
 from pidlib.data import fingerprint, load_nli
 from pidlib.feedback import Feedback
+from pidlib.outcomes import read_outcomes
+from pidlib.parts_of_logs import begin_part, merge_parts, part_of
+from pidlib.processes import device, processes
 from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
 
 
@@ -49,11 +54,13 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
         raise FileExistsError(
             f"a controller is in {str(out)!r} already; pass --replace, or another"
         )
-    started = perf_counter()
-    model, tokenizer = load_model(settings.model)
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=settings.split, n=settings.n)
     common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
     if settings.law in ESTIMATED:
+        if team.count > 1:
+            raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
         from pidlib.perturbations import RandomEdits
         from pidlib.resources import candidates
 
@@ -71,15 +78,16 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     else:
         from pidlib.batches import batches
 
-        device = next(model.parameters()).device
-        stream = batches(tokenizer, rows, settings.batch_size, settings.max_length, device=device)
+        stream = team.share(batches(tokenizer, rows, **common, device=model.device))
+        part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
         checkpoint = Checkpoint(
-            Path(out).with_name(Path(out).name + ".unfinished"),
-            {"data": fingerprint(rows), **common},
+            Path(out).with_name(f"{Path(out).name}.unfinished{part}"),
+            {"data": fingerprint(rows), **common, "part": part},
+            settings.every,
         )
         controller = PIDController.from_batches(
             model,
-            watched(stream, -(-len(rows) // settings.batch_size), "fit"),
+            watched(stream, -(-len(rows) // settings.batch_size // team.count), "fit", team.first),
             scheme=settings.scheme,
             variance=settings.variance,
             c=settings.c,
@@ -87,9 +95,12 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             law=settings.law,
             layers=settings.layers,
             checkpoint=checkpoint,
+            merge=Accumulators.all_reduce if team.count > 1 else None,
         )
         table = controller.diagnose().records()
-    controller.save_pretrained(out)
+    if team.first:
+        controller.save_pretrained(out)
+    team.wait()
     if settings.law not in ESTIMATED:
         checkpoint.clear()
     return {
@@ -120,16 +131,21 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     from pidlib.evaluation import Proportion, compare, right_answers
     from pidlib.models import load_model
 
-    started = perf_counter()
-    model, tokenizer = load_model(settings.model)
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=_split(settings), n=settings.n)
     control = controller_of(settings.control, model)
-    size = settings.batch_size
-    none = right_answers(model, tokenizer, rows, size)
-    counts = {"none": none}
+    places = list(team.share(range(len(rows))))
+
+    def judged() -> np.ndarray:
+        part = rows.select(places)
+        bits = right_answers(model, tokenizer, part, settings.batch_size) if places else []
+        return team.together(np.array(bits, dtype=bool), places, len(rows))
+
+    counts = {"none": judged()}
     if control is not None:
         with control.attached(model):
-            counts["control"] = right_answers(model, tokenizer, rows, size)
+            counts["control"] = judged()
     told = {}
     for name, bits in counts.items():
         share = Proportion(int(bits.sum()), len(bits))
@@ -142,7 +158,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
         "seconds": round(perf_counter() - started, 1),
     }
     if control is not None:
-        gain = compare(none, counts["control"])
+        gain = compare(counts["none"], counts["control"])
         low, high = gain.interval()
         found["control"] = control.summary()
         found["gain"] = {"won": gain.won, "lost": gain.lost, "low": low, "high": high, "p": gain.p}
@@ -175,30 +191,43 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
     from pidlib.attacks import attack_table
     from pidlib.models import load_model
 
-    started = perf_counter()
-    model, tokenizer = load_model(settings.model)
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
     most = None if settings.n is None else settings.start + settings.n
     rows = load_nli(settings.data, split=_split(settings), n=most)
     if settings.start >= len(rows):
         raise ValueError(f"start is {settings.start}; {settings.data!r} has {len(rows)} rows")
     ids = list(range(settings.start, len(rows)))
     control = controller_of(settings.control, model)
+    mine, part = ids, Path(log)
+    if len(ids) < team.count:
+        raise ValueError(f"{len(ids)} rows for {team.count} processes; give each at least one")
+    if team.count > 1:
+        mine, part = list(team.share(ids)), part_of(log, team)
+        begin_part(log, part, mine)
     with _on(control, model):
         outcomes = run(
             model,
             tokenizer,
-            rows.select(ids),
+            rows.select(mine),
             recipe=settings.recipe,
             resources=settings.resources,
             seed=settings.seed,
-            ids=ids,
-            log=log,
+            ids=mine,
+            log=part,
             data=settings.data,
             about={"control": control.summary()} if control is not None else None,
             max_length=settings.max_length,
             budget=settings.budget,
-            progress=progress,
+            progress=progress and team.first,
         )
+    if team.count > 1:
+        team.wait()
+        if team.first:
+            merge_parts(log, team.count)
+        team.wait()
+        chosen = set(ids)
+        outcomes = [o for o in read_outcomes(log).outcomes if o.id in chosen]
     return {
         "settings": settings.told(),
         "control": control.summary() if control is not None else None,
@@ -250,7 +279,7 @@ def controller_of(name: str | None, model: Any) -> Feedback | None:
     return PIDController.from_pretrained(name)
 
 
-def watched(stream: Iterable[Any], total: int, told: str) -> Iterator[Any]:
+def watched(stream: Iterable[Any], total: int, told: str, shown: bool = True) -> Iterator[Any]:
     """Yield a stream, with a bar and the time left on standard error.
 
     Source: ours.
@@ -258,7 +287,8 @@ def watched(stream: Iterable[Any], total: int, told: str) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(stream, told, total, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True, quiet=not shown)
+    yield from track(stream, told, total, console=console, transient=True)
 
 
 def _on(control: Feedback | None, model: Any) -> AbstractContextManager:

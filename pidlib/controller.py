@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pidlib.accumulators import Checkpoint
+from pidlib.accumulators import Accumulators, Checkpoint
 from pidlib.batches import MAX_LENGTH, batches
 from pidlib.blocks import Blocks, Control, find_blocks
-from pidlib.bundles import kind_of
+from pidlib.bundles import kind_of, refused
 from pidlib.diagnosis import Diagnosis, LayerDiagnosis
 from pidlib.eigenbases import Eigenbases, Origin, learn, load, save
 from pidlib.estimator import FORMAT as ESTIMATOR
@@ -32,6 +32,7 @@ from pidlib.laws import (
     strengths,
 )
 from pidlib.perturbations import Perturb
+from pidlib.soundness import check_overshoot, check_reach, is_number, told
 from pidlib.subspaces import rank_for
 
 PUBLISHED = {
@@ -70,6 +71,9 @@ class PIDController(Feedback):
         See `pidlib.laws.parse_gains`.
     layers : None, "published" or tuple of int
         Controlled states: all, those of the published code, or these.
+    allow_expanding : bool
+        Whether gains may be so large that states grow (`pidlib.soundness`). Not kept by
+        `save_pretrained`: who reads the controller has to ask too.
 
     Examples
     --------
@@ -101,6 +105,7 @@ class PIDController(Feedback):
     law: str = "averaged"
     gains: str | Mapping[str, float] = "normalised"
     layers: str | tuple[int, ...] | None = None
+    allow_expanding: bool = False
 
     def __post_init__(self) -> None:
         """Check every setting against the bases."""
@@ -111,13 +116,25 @@ class PIDController(Feedback):
                 f"scheme {self.scheme!r} needs the bases of {missing}; fitted were "
                 f"{list(self.bases.values)}: fit again with terms='PID'"
             )
-        parse_gains(self.scheme, self.gains)
+        if isinstance(self.gains, Mapping) and not all(map(is_number, self.gains.values())):
+            raise ValueError(f"gains {told(self.gains)} are not finite numbers of at least 0")
+        gains = parse_gains(self.scheme, self.gains)
         if self.law not in LAWS:
             raise ValueError(f"unknown law {self.law!r}; choose one of {LAWS}")
-        if not isinstance(self.c, int | float) or math.isnan(self.c) or self.c < 0:
-            raise ValueError(f"c is {self.c!r}; give a control cost of at least 0, such as 1e-3")
+        if not isinstance(self.c, int | float) or not is_number(self.c) or self.c < 0:
+            raise ValueError(
+                f"c is {told(self.c)}; give a control cost of at least 0, such as 1e-3"
+            )
+        if self.c == 0:
+            object.__setattr__(self, "c", 0.0)  # -0.0 is no cost that a gain can be made of
+        if not is_number(self.variance):
+            raise ValueError(f"variance is {told(self.variance)}; give a share, such as 0.99")
         rank_for(self.bases.values["P"][0], self.variance)  # refuses a variance out of range
         _ = self.controlled  # refuses layers that do not exist
+        shares = strengths(self.depth, self.c)[list(self.controlled)]
+        share = float(shares.max()) if len(shares) else 0.0
+        # The exact gain removes at most the whole of a direction, whatever its weight.
+        check_overshoot(gains, share, self.allow_expanding or self.law == "exact-gain")
         if self.layers not in (None, "published"):
             object.__setattr__(self, "layers", self.controlled)
 
@@ -241,6 +258,7 @@ class PIDController(Feedback):
         keep: float = 1.0,
         correct_only: bool = True,
         checkpoint: Checkpoint | None = None,
+        merge: Callable[[Accumulators], None] | None = None,
         **settings: Any,
     ) -> PIDController:
         """Fit on batches made elsewhere, for example of images.
@@ -255,6 +273,8 @@ class PIDController(Feedback):
             As for `fit`.
         checkpoint : Checkpoint, optional
             Keeps the sums now and then, so that a fit that was broken off goes on.
+        merge : callable, optional
+            Adds the sums of other processes, see `pidlib.eigenbases.learn`.
         settings
             `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
 
@@ -269,7 +289,8 @@ class PIDController(Feedback):
             raise ValueError("a controller is attached; fit on the uncontrolled model")
         _check_early(found, terms, keep, settings)
         name = None if blocks is None else found.names[0].rpartition(".")[0]
-        return cls(learn(found, stream, terms, keep, correct_only, name, checkpoint), **settings)
+        bases = learn(found, stream, terms, keep, correct_only, name, checkpoint, merge)
+        return cls(bases, **settings)
 
     def retune(self, **settings: Any) -> PIDController:
         """Return a controller with other settings and the same bases, without a new fit.
@@ -277,7 +298,7 @@ class PIDController(Feedback):
         Parameters
         ----------
         settings
-            Any of `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
+            Any of `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `allow_expanding`.
 
         Returns
         -------
@@ -285,7 +306,8 @@ class PIDController(Feedback):
 
         Source: ours.
         """
-        unknown = set(settings) - {"scheme", "variance", "c", "law", "gains", "layers"}
+        known = {"scheme", "variance", "c", "law", "gains", "layers", "allow_expanding"}
+        unknown = set(settings) - known
         if unknown:
             raise TypeError(f"unknown settings {sorted(unknown)}")
         return replace(self, **settings)
@@ -413,27 +435,47 @@ class PIDController(Feedback):
         save(self.bases, settings, Path(folder))
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> PIDController | Estimator:
+    def from_pretrained(
+        cls, folder: str | Path, allow_expanding: bool = False
+    ) -> PIDController | Estimator:
         """Read a controller from a folder; one of the law "wiener" comes as `Estimator`.
+
+        The folder may come from anybody: it holds JSON and plain numbers, no code runs, and
+        nothing outside it is read.
+
+        Parameters
+        ----------
+        folder : path
+        allow_expanding : bool
+            Take a controller under which states may grow; see `pidlib.soundness`.
 
         Raises
         ------
         FileNotFoundError
             No controller there.
         ValueError
-            A foreign, truncated or changed file.
+            A foreign, truncated or changed file; entries that are NaN or infinite, bases that
+            are not orthonormal; a control under which states may grow, unless asked for.
 
         Source: ours.
         """
-        if kind_of(Path(folder)) == ESTIMATOR:
-            return Estimator.from_pretrained(folder)
-        bases, settings = load(Path(folder))
-        try:
-            return cls(bases, **{**settings, "c": float(settings["c"])})
-        except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"controller.json in {str(folder)!r} is not a controller of pidlib ({error!r})"
-            ) from None
+        folder = Path(folder)
+        if kind_of(folder) == ESTIMATOR:
+            return Estimator.from_pretrained(folder, allow_expanding)
+        bases, settings = load(folder)
+        settings["c"] = float(settings["c"])
+        with refused(folder):
+            found = cls(bases, **settings, allow_expanding=allow_expanding)
+            found._check_reach()
+        return found
+
+    def _check_reach(self) -> None:
+        """Refuse a variance for which too few directions were kept."""
+        terms = [i for i, gain in parse_gains(self.scheme, self.gains).items() if gain > 0]
+        ranks = {
+            (i, t): self.bases.rank(i, t, self.variance) for i in terms for t in self.controlled
+        }
+        check_reach(ranks, {i: self.bases.vectors[i].shape[-1] for i in terms})
 
 
 def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:

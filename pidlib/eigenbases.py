@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from torch import Tensor
 
 from pidlib.accumulators import Accumulators, Checkpoint, after
 from pidlib.blocks import Blocks, read_states
-from pidlib.bundles import foreign, read_bundle, write_bundle
+from pidlib.bundles import Layout, read_bundle, refused, write_bundle
 from pidlib.fingerprints import fingerprint
 from pidlib.labels import check_labels, label_order
+from pidlib.soundness import check_bases, check_settings, check_terms
 from pidlib.subspaces import Moments, rank_for
 
 FORMAT = "pidlib-controller"
@@ -127,6 +128,7 @@ def learn(
     correct_only: bool = True,
     block_list: str | None = None,
     checkpoint: Checkpoint | None = None,
+    merge: Callable[[Accumulators], None] | None = None,
 ) -> Eigenbases:
     """Stream batches once through a model and learn the bases of its states.
 
@@ -151,6 +153,9 @@ def learn(
     checkpoint : Checkpoint, optional
         Where sums are kept now and then; a fit that was broken off goes on from there, over
         the same batches, and ends with the same bits.
+    merge : callable (sums), optional
+        Called when all batches are in, before anything is decided: adds the sums of other
+        processes, see `Accumulators.all_reduce`.
 
     Returns
     -------
@@ -183,6 +188,10 @@ def learn(
             sums.add(values, mask)
         if checkpoint:
             checkpoint.keep(sums)
+    if checkpoint:
+        checkpoint.keep(sums, last=True)
+    if merge is not None:
+        merge(sums)
     if sums.rows == 0:
         raise ValueError("there are no rows: give at least one example")
     if sums.correct == 0:
@@ -274,25 +283,24 @@ def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
     FileNotFoundError
         No controller there, or its tensors are missing.
     ValueError
-        A foreign, truncated or changed file.
+        A foreign, truncated or changed file, or bases that no second moment has.
 
     Source: ours.
     """
-    bundle = read_bundle(Path(folder), FORMAT)
-    with foreign(folder):
-        origin = Origin.of(bundle.origin)
-        settings, terms = dict(bundle.about["settings"]), bundle.about["terms"]
-        values = {i: bundle.tensors[f"{i}.values"] for i in terms}
-        vectors = {i: bundle.tensors[f"{i}.vectors"] for i in terms}
-    states, d = origin.depth + 1, origin.width
-    for term in terms:
-        kept = vectors[term].shape[-1]
-        seen = (tuple(values[term].shape), tuple(vectors[term].shape))
-        if seen != ((states, d), (states, d, kept)) or not 1 <= kept <= d:
-            raise ValueError(
-                f"term {term} has the shapes {seen}; a model of {origin.depth} blocks of width {d} "
-                f"needs ({states}, {d}) and ({states}, {d}, k)"
-            )
-    if "P" not in terms or len(origin.blocks) != origin.depth:
-        raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit and save it again")
-    return Eigenbases(values, vectors, origin), settings
+    bundle = read_bundle(Path(folder), FORMAT, _layout)
+    terms, parts = bundle.about["terms"], ("values", "vectors")
+    values, vectors = ({i: bundle.tensors[f"{i}.{part}"] for i in terms} for part in parts)
+    with refused(folder):
+        check_bases(values, vectors)
+    return Eigenbases(values, vectors, Origin.of(bundle.origin)), dict(bundle.about["settings"])
+
+
+def _layout(about: Mapping[str, Any], origin: Mapping[str, Any]) -> Layout:
+    """Check the card and tell which tensors belong to it."""
+    check_settings(about["settings"])
+    check_terms(about["terms"])
+    states, d = origin["depth"] + 1, origin["width"]
+    layout: dict[str, tuple[str, tuple[int | None, ...]]] = {}
+    for i in about["terms"]:
+        layout |= {f"{i}.values": ("F64", (states, d)), f"{i}.vectors": ("F32", (states, d, None))}
+    return layout

@@ -13,13 +13,14 @@ from torch import nn
 
 from pidlib.batches import MAX_LENGTH
 from pidlib.blocks import Control, find_blocks
-from pidlib.bundles import foreign, read_bundle, write_bundle
+from pidlib.bundles import Layout, read_bundle, refused, write_bundle
 from pidlib.eigenbases import Origin
 from pidlib.estimates import RULES, Estimate, Fit, fit_estimates, measured
 from pidlib.feedback import Feedback, is_controlled
 from pidlib.fingerprints import fingerprint
 from pidlib.laws import Gain, Static
 from pidlib.perturbations import Perturb, RandomEdits
+from pidlib.soundness import COUNT, NUMBER, OBJECT, TEXT, check_fields, check_map
 from pidlib.terminal import EPOCHS, RATE, descend
 
 TERMINAL = "terminal"
@@ -254,36 +255,57 @@ class Estimator(Feedback):
         write_bundle(Path(folder), tensors, FORMAT, about, asdict(self.origin))
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Estimator:
+    def from_pretrained(cls, folder: str | Path, allow_expanding: bool = False) -> Estimator:
         """Read one from a folder.
+
+        Parameters
+        ----------
+        folder : path
+        allow_expanding : bool
+            Take maps that expand more than fitted ones do; see `pidlib.soundness`.
 
         Raises
         ------
         FileNotFoundError
             No controller there.
         ValueError
-            A foreign, truncated or changed file.
+            A foreign, truncated or changed file; maps with NaN or infinite entries; a map
+            whose largest singular value is above 16, unless asked for.
 
         Source: ours.
         """
-        bundle = read_bundle(Path(folder), FORMAT)
-        with foreign(folder):
-            origin, settings = Origin.of(bundle.origin), bundle.about["settings"]
-            eye = torch.eye(origin.width, dtype=torch.float64)
-            made = {}
-            for t, fit in bundle.about["fits"].items():
-                step, b = (bundle.tensors[f"{t}.{name}"].double() for name in ("step", "b"))
-                seen = (tuple(step.shape), tuple(b.shape))
-                if seen != (eye.shape, eye.shape[:1]) or int(t) not in range(origin.depth):
-                    raise ValueError(
-                        f"the map of state {t} has the shapes {seen}; d is {origin.width}"
-                    )
-                made[int(t)] = Estimate(eye + step, b, Fit(**fit))
-            told = float(settings["rho"]), settings["rule"], settings["text"]
-            found = cls(made, origin, *told)
-        if not made or len(origin.blocks) != origin.depth:
-            raise ValueError(f"the controller in {str(folder)!r} is incomplete; fit it again")
-        return found
+        folder = Path(folder)
+        bundle = read_bundle(folder, FORMAT, _layout)
+        origin, settings = Origin.of(bundle.origin), bundle.about["settings"]
+        eye = torch.eye(origin.width, dtype=torch.float64)
+        made = {}
+        for key, fit in bundle.about["fits"].items():
+            step, b = (bundle.tensors[f"{key}.{name}"].double() for name in ("step", "b"))
+            made[int(key)] = Estimate(eye + step, b, Fit(**fit))
+            with refused(folder):
+                check_map(eye + step, b, int(key), allow_expanding)
+        return cls(made, origin, float(settings["rho"]), settings["rule"], settings["text"])
+
+
+def _layout(about: Mapping[str, Any], origin: Mapping[str, Any]) -> Layout:
+    """Check the card and tell which tensors belong to it."""
+    rule = (f"one of {(*RULES, TERMINAL)}", lambda v: v in (*RULES, TERMINAL))
+    rho = ("a number of at least 0", lambda v: NUMBER[1](v) and v >= 0)
+    check_fields(about["settings"], {"rho": rho, "rule": rule, "text": TEXT}, "settings")
+    check_fields(about, {"fits": OBJECT}, "the card", others=True)
+    fits, d = about["fits"], origin["width"]
+    if not fits:
+        raise ValueError("the controller is incomplete: it has no maps; fit it again")
+    states = {str(t) for t in range(len(origin["blocks"]))}
+    strange = [key for key in fits if key not in states]
+    if strange:
+        raise ValueError(f"there is a map of the state {strange[0]!r} of {len(states)}")
+    for key, fit in fits.items():
+        kinds = {name: COUNT if name == "words" else NUMBER for name in Fit._fields}
+        check_fields(fit, kinds, f"the fit of state {key}")
+    return {f"{key}.step": ("F32", (d, d)) for key in fits} | {
+        f"{key}.b": ("F32", (d,)) for key in fits
+    }
 
 
 def _told(perturbed: Perturb) -> str:

@@ -28,7 +28,7 @@ def _check_cost(c: float) -> float:
     value = float(c)
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"the control cost c is {c}; it must be finite and not negative")
-    return value
+    return value + 0.0  # -0.0 is 0
 
 
 def _check_weights(q: ArrayLike) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import warnings
@@ -92,7 +93,19 @@ def _offer_function_words(nltk: Any) -> None:
     try:
         nltk.data.find("corpora/stopwords")
     except LookupError:
-        nltk.data.path.append(str(ASSETS / "nltk"))
+        nltk.data.path.append(str(_private(ASSETS / "nltk")))
+
+
+def _private(folder: Path) -> Path:
+    """The folder, or a copy that nobody else can write: NLTK reads no other."""
+    parts = (folder, *folder.rglob("*"))
+    if not any(part.stat().st_mode & 0o022 for part in parts):
+        return folder
+    copy = cache_folder() / folder.name
+    shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    for part in (copy, *copy.rglob("*")):
+        part.chmod(0o700 if part.is_dir() else 0o600)
+    return copy
 
 
 @cache

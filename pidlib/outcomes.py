@@ -10,9 +10,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pidlib.edits import Edit, rebuild, row_hash
+from pidlib.soundness import COUNT, OBJECT, TEXT, Kind, check_fields, parse_json, told
 
 SCHEMA = "pidlib-outcomes/1"
 STATUSES = ("succeeded", "failed", "skipped")
+_HEADER: dict[str, Kind] = {"schema": TEXT, "configuration": OBJECT}
+
+
+def _are_edits(value: Any) -> bool:
+    """Whether a value is a list of [column, word, replacement]."""
+    return isinstance(value, list) and all(
+        isinstance(edit, list) and [type(part) for part in edit] == [str, int, str] and edit[1] >= 0
+        for edit in value
+    )
+
+
+_LINE: dict[str, Kind] = {
+    "id": COUNT,
+    "status": (f"one of {list(STATUSES)}", lambda v: v in STATUSES),
+    "edits": ("a list of [column, word, replacement]", _are_edits),
+    "queries": COUNT,
+    "forwards": COUNT,
+    "row": TEXT,
+}
 
 
 @dataclass(frozen=True)
@@ -58,17 +78,16 @@ class Outcome:
         )
 
     @classmethod
-    def from_json(cls, line: str) -> Outcome:
-        """Read the outcome from one line of JSON."""
-        stored = json.loads(line)
-        if stored["status"] not in STATUSES:
-            raise ValueError(f"unknown status {stored['status']!r}; known: {list(STATUSES)}")
+    def from_json(cls, line: str | bytes) -> Outcome:
+        """Read the outcome from one line of JSON; a ValueError says what is wrong with it."""
+        stored = parse_json(line)
+        check_fields(stored, _LINE, "the outcome", others=True)
         return cls(
-            id=int(stored["id"]),
+            id=stored["id"],
             status=stored["status"],
-            edits=tuple(Edit(column, int(k), new) for column, k, new in stored["edits"]),
-            queries=int(stored["queries"]),
-            forwards=int(stored["forwards"]),
+            edits=tuple(Edit(*edit) for edit in stored["edits"]),
+            queries=stored["queries"],
+            forwards=stored["forwards"],
             row=stored["row"],
         )
 
@@ -107,20 +126,22 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
         raise FileNotFoundError(f"no outcomes at {path.name}; run an attack with log= first")
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1  # what follows the last line break was cut off
-    lines = content[:whole].decode("utf-8").split("\n")[:-1]
+    lines = content[:whole].split(b"\n")[:-1]
     try:
-        header = json.loads(lines[0])
-        known = header.get("schema") == SCHEMA
-    except (IndexError, ValueError, AttributeError):
-        known = False
-    if not known:
-        raise ValueError(f"{path.name} is not a file of outcomes ({SCHEMA}); give another path")
+        header = parse_json(lines[0] if lines else b"")
+        check_fields(header, _HEADER, "the first line", others=True)
+        if header["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {told(header['schema'])}")
+    except ValueError as problem:
+        raise ValueError(
+            f"{path.name} is not a file of outcomes ({SCHEMA}): {problem}; give another path"
+        ) from None
     outcomes = []
     for number, line in enumerate(lines[1:], start=2):
         try:
             outcomes.append(Outcome.from_json(line))
-        except (KeyError, TypeError, ValueError) as problem:
-            raise ValueError(f"{path.name}, line {number}, is no outcome: {problem}") from problem
+        except ValueError as problem:
+            raise ValueError(f"{path.name}, line {number}, is no outcome: {problem}") from None
     return OutcomeFile(header, outcomes, whole)
 
 

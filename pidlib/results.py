@@ -11,11 +11,26 @@ from typing import Any
 
 from pidlib.environment import commit, machine, versions
 from pidlib.files import write_json
+from pidlib.soundness import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check_fields, read_json
 
 SCHEMA = 1
 ASSETS = Path(__file__).parent / "assets"
-REQUIRED = ("schema", "name", "command", "configuration", "configuration_sha256", "data", "model",
-            "seed", "counts", "seconds", "versions", "machine", "date")  # fmt: skip
+LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
+REQUIRED: dict[str, Kind] = {
+    "schema": WHOLE,
+    "name": TEXT,
+    "command": TEXT,
+    "configuration": OBJECT,
+    "configuration_sha256": HASH,
+    "data": OBJECT,
+    "model": OBJECT,
+    "seed": WHOLE,
+    "counts": ("an object or a list", lambda v: isinstance(v, (dict, list))),
+    "seconds": NUMBER,
+    "versions": OBJECT,
+    "machine": OBJECT,
+    "date": TEXT,
+}
 
 
 def configuration_hash(configuration: dict) -> str:
@@ -110,7 +125,8 @@ def read_result(path: Path) -> dict:
     FileNotFoundError
         No such file; the message says which command writes result files.
     ValueError
-        Not JSON, another schema, a field missing, or a configuration whose hash differs.
+        Not JSON (`pidlib.soundness.parse_json`), another schema, a field missing or of another
+        kind, or a configuration whose hash differs.
 
     Source: ours.
     """
@@ -120,15 +136,21 @@ def read_result(path: Path) -> dict:
             f"no result file {path.name}; `python -m pidlib reproduce` writes it"
         )
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+        result = read_json(path, LARGEST)
+    except ValueError as error:
         raise ValueError(f"{path.name} is not a whole JSON file ({error})") from None
     if not isinstance(result, dict) or result.get("schema") != SCHEMA:
         raise ValueError(f"{path.name} is not a result file of schema {SCHEMA}")
-    missing = [key for key in REQUIRED if key not in result]
-    if missing:
-        raise ValueError(f"{path.name} lacks {missing}")
-    if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
+    check_fields(result, REQUIRED, path.name, others=True)
+    for part in ("data", "model"):
+        check_fields(result[part], {"sha256": TEXT}, f"{path.name}: {part}", others=True)
+    libraries = {"torch": TEXT, "transformers": TEXT}  # what `provenance` tells
+    check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
+    try:
+        seen = configuration_hash(result["configuration"])
+    except RecursionError:
+        raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
+    if seen != result["configuration_sha256"]:
         raise ValueError(f"{path.name}: the configuration was changed after it was written")
     return result
 

@@ -48,9 +48,11 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             if not _fits(value, hints[field.name]):
-                raise ValueError(f"{field.name} is {value!r}; it takes {_told(hints[field.name])}")
+                huge = isinstance(value, int) and abs(value) >= 2**63
+                told = "a huge number" if huge else repr(value)[:200]
+                raise ValueError(f"{field.name} is {told}; it takes {_told(hints[field.name])}")
         self._at_least(1, "n", "batch_size", "max_length")
-        self._at_least(0, "seed", "start", "rho", "c")
+        self._at_least(0, "seed", "start", "rho", "c", "every")
         self._at_least(2, "budget")
 
     def _at_least(self, least: float, *names: str) -> None:
@@ -125,8 +127,8 @@ class Settings:
                 raise FileNotFoundError(f"no settings in {path.name}: there is no such file")
             try:
                 given = tomllib.loads(path.read_text(encoding="utf-8"))
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                raise ValueError(f"{path.name} is not TOML ({error})") from None
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path.name} is not TOML ({str(error)[:200]})") from None
             where = path.name
         given |= {name: value for name, value in changes.items() if value is not None}
         return cls.of(given, where)
@@ -154,6 +156,8 @@ class FitSettings(Settings):
         Perturbed words for each clean one, for those two.
     batch_size, max_length : int
         Rows at a time; tokens a row.
+    every : float
+        Seconds between two writings of an unfinished fit.
 
     Source: ours.
     """
@@ -170,6 +174,7 @@ class FitSettings(Settings):
     rho: float | None = None
     batch_size: int = 32
     max_length: int = 256
+    every: float = 20.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -239,6 +244,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(_fits(one, inner) for one in value)
     if isinstance(value, bool):
         return kind is bool
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return False
     if kind is float:
         return isinstance(value, (int, float)) and value == value  # not NaN
     return isinstance(value, kind)

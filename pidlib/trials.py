@@ -126,6 +126,8 @@ class Trial:
             told.append(f"--swarm {self.swarm}")
         if self.adaptive or self.rivals:
             told.append(f"--adaptive {self.adaptive_n}")
+        if self.restarts:
+            told.append("--restarts")
         if self.estimated_on:
             told.append(f"--estimated-on {self.estimated_on}")
         mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]

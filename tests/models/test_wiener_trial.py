@@ -120,7 +120,7 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     (trial,) = asked
     assert trial.name == "wiener-captions-minilm-nli" and trial.rivals == RIVALS
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
-    assert len(trial.adaptive) == 6 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=())

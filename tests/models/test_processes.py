@@ -1,0 +1,84 @@
+"""Two processes find what one finds: fit, evaluate, attack."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from pidlib import PIDController
+from pidlib.outcomes import read_outcomes
+from pidlib.parts_of_logs import begin_part, merge_parts, part_of
+from pidlib.processes import Processes, processes
+
+
+def run(words, count):
+    """What a command prints as JSON, in some processes of one thread each."""
+    launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(count)]
+    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+    launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0", "-m"]
+    started = ["-m", *(launch if count > 1 else []), "pidlib", *map(str, words), "--json"]
+    quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, *started], capture_output=True, text=True, env=quiet, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout[done.stdout.index("{") :])
+
+
+def test_two_processes_fit_judge_and_attack_as_one(tmp_path):
+    found, folders, logs = {}, {}, {}
+    for count in (1, 2):
+        folders[count], logs[count] = tmp_path / f"c{count}", tmp_path / f"a{count}.jsonl"
+        fitted = run(["fit", folders[count], "--n", 60, "--batch-size", 8], count)
+        judged = run(["evaluate", "--n", 30, "--control", tmp_path / "c1"], count)
+        attacked = run(["attack", logs[count], "--n", 5, "--recipe", "textbugger"], count)
+        found[count] = fitted["rows"], judged["counts"], judged["gain"], attacked["counts"]
+    one, two = (PIDController.from_pretrained(folders[k]) for k in (1, 2))
+    assert one.origin == two.origin
+    for term, values in one.bases.values.items():  # sums in another order: to rounding
+        assert torch.allclose(values, two.bases.values[term], rtol=1e-9, atol=1e-12)
+    ranks = [[row[f"rank {i}"] for row in found[k][0] for i in "PID"] for k in (1, 2)]
+    assert ranks[0] == ranks[1]
+    assert found[1][1:] == found[2][1:]
+    first, second = (list(read_outcomes(logs[k]).outcomes) for k in (1, 2))
+    assert first == second
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"c1", "c2", "a1.jsonl", "a2.jsonl"}
+
+
+def test_alone_there_is_one_process(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    team = processes()
+    assert team == Processes() and team.first
+    bits = np.array([True, False, True])
+    assert (team.together(bits, [4, 0, 1], 5) == [False, True, False, False, True]).all()
+    team.wait()
+
+
+def test_logs_of_processes_become_one_and_go_on(tmp_path):
+    from pidlib.outcomes import Outcome, OutcomeLog
+
+    def outcome(k):
+        return Outcome(k, "failed", (), 3, 3, f"row {k}")
+
+    log, teams = tmp_path / "out.jsonl", [Processes(k, 2) for k in range(2)]
+    OutcomeLog(log, {"recipe": "x"}).append(outcome(0))
+    for team in teams:
+        begin_part(log, part_of(log, team), list(team.share(range(4))))
+        part = OutcomeLog(part_of(log, team), {"recipe": "x"})
+        assert list(part.done) == ([0] if team.first else [])
+        for k in team.share(range(4)):
+            if k not in part.done:
+                part.append(outcome(k))
+    merge_parts(log, 2)
+    assert read_outcomes(log).outcomes == [outcome(k) for k in range(4)]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+    OutcomeLog(part_of(log, teams[0]), {"recipe": "y"})
+    with pytest.raises(ValueError, match="another attack"):
+        merge_parts(log, 2)

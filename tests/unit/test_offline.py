@@ -1,0 +1,31 @@
+"""What attacks need is found without a network, whatever the rights of the folders."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import pidlib.offline as offline
+
+nltk = pytest.importorskip("nltk")
+
+
+def test_a_list_that_others_may_write_is_read_from_a_private_copy(tmp_path, monkeypatch):
+    """As after a clone with the umask 002, or from an unpacked archive."""
+    shutil.copytree(offline.ASSETS / "nltk", tmp_path / "assets" / "nltk")
+    for part in (tmp_path / "assets").rglob("*"):
+        part.chmod(0o775 if part.is_dir() else 0o664)
+    monkeypatch.setattr(offline, "ASSETS", tmp_path / "assets")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nltk.data, "path", [])
+    offline._offer_function_words(nltk)
+    assert [path for path in nltk.data.path if str(tmp_path / "assets") in path] == []
+    assert nltk.data.find("corpora/stopwords")
+
+
+def test_a_list_of_one_s_own_is_read_where_it_lies(tmp_path, monkeypatch):
+    shutil.copytree(offline.ASSETS / "nltk", tmp_path / "nltk")
+    for part in (tmp_path / "nltk", *(tmp_path / "nltk").rglob("*")):
+        part.chmod(0o755 if part.is_dir() else 0o644)
+    assert offline._private(tmp_path / "nltk") == tmp_path / "nltk"
