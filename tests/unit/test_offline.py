@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shutil
 
-import pytest
+import nltk
 
 import pidlib.offline as offline
-
-nltk = pytest.importorskip("nltk")
 
 
 def test_a_list_that_others_may_write_is_read_from_a_private_copy(tmp_path, monkeypatch):
