@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
+from pidlib.attacks import RECIPES
 from pidlib.perturbations import MIXES
 from pidlib.resources import RESOURCES
-
-ATTACKED_BY = ("a2t", "pso", "textbugger", "textfooler")
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ class AttackSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._one_of("recipe", ATTACKED_BY)
+        self._one_of("recipe", RECIPES)
         self._one_of("resources", RESOURCES)
 
 
