@@ -261,6 +261,7 @@ def reproduce(
     from pidlib.contenders import RIVALS, WIENER
     from pidlib.estimator import TERMINAL
     from pidlib.experiments import Running, Trial, gains_over_none, proportions, run_trial
+    from pidlib.trials import WITH, control_name
 
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima
@@ -273,12 +274,13 @@ def reproduce(
     if experiment == "wiener":
         estimators = (*((WIENER, mix) for mix in mixes.split(",")), (TERMINAL, "both"))
         plain = (("PD", 0.99), ("PD", 0.95))
+        together = f"spelling{WITH}{control_name(*estimators[-1])}"
         changes = {
             "kind": "wiener",
             "controls": plain,
             "estimators": estimators,
             "estimated_on": estimated_on,
-            "rivals": () if estimated_on else RIVALS,
+            "rivals": () if estimated_on else (*RIVALS, together),
             "restarts": restarts,
             "placebos": estimators[-1:] if placebos else (),
             "adaptive": (*plain[:1], *estimators) if adaptive else (),

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from pidlib.trials import (
     CONTROLS,
     RANDOM,
     RESTARTED,
+    WITH,
     Trial,
     control_name,
     fit_rows,
@@ -121,20 +122,26 @@ class Running:
     def rivals(self) -> dict[str, Contender]:
         """Rivals by name."""
         data = self.trial.estimated_on or self.trial.data
-        made = {
-            name: rival(
-                name,
+        made: dict[str, Contender | None] = {}
+        for name in self.trial.rivals:
+            alone, _, control = name.partition(WITH)
+            if control and control not in self.controls:  # no setting of it was good enough
+                continue
+            one = made.get(alone) or rival(
+                alone,
                 self.model,
                 self.tokenizer,
                 fit_rows(data, TUNED_ON),
                 held_rows(data),
                 candidates(self.trial.resources),
-                self.runs / self.trial.name / name,
+                self.runs / self.trial.name / alone,
                 self.trial.seed,
                 self.report,
             )
-            for name in self.trial.rivals
-        }
+            if one and control:
+                told = f"{one.told}; {self.controls[control].summary()}"
+                one = replace(one, control=self.controls[control], told=told)
+            made[name] = one
         return {name: one for name, one in made.items() if one is not None}
 
     def _chosen(self, pair: tuple[str, str]) -> Path:
@@ -154,7 +161,8 @@ class Running:
 
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes."""
-        parts = [self.trial.data, self.trial.model, *cell.split(), *control.split()[:2]]
+        named = [part for part in control.split() if part not in "+%"]
+        parts = [self.trial.data, self.trial.model, *cell.split(), *named]
         if control and self.trial.estimated_on:
             parts += ["on", self.trial.estimated_on]
         return "-".join(parts) + ".jsonl"

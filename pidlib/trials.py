@@ -17,6 +17,7 @@ CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 RESTARTED = "restarted "  # the same, and again with another seed where it failed
 RANDOM = ("pso", "textbugger")  # recipes that another seed changes
+WITH = " + "  # between a rival and the control that it works with
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class Trial:
         Attack the rows that withstood a recipe with random choices once more, with the next
         seed: no control, and all that is attacked by itself.
     rivals : tuple of str
-        "fine-tuned" and "spelling", see `pidlib.contenders.rival`; judged, and attacked where
-        controls are.
+        "fine-tuned" and "spelling", see `pidlib.contenders.rival`, alone or with an estimating
+        control ("spelling + Terminal both"); judged, and attacked where controls are.
     kind : str
         First part of the result's name.
     second : str or None
@@ -104,9 +105,11 @@ class Trial:
                     f"unknown estimating control {(scheme, mix)}; give {WIENER!r} or {TERMINAL!r}, "
                     f"and a mix of {list(MIXES)}"
                 )
-        others = [name for name in self.rivals if name not in RIVALS]
+        chosen = [control_name(*pair) for pair in self.estimators]
+        rivals = (*RIVALS, *(f"{name}{WITH}{one}" for name in RIVALS for one in chosen))
+        others = [name for name in self.rivals if name not in rivals]
         if others:
-            raise ValueError(f"unknown rival {others[0]!r}; known: {list(RIVALS)}")
+            raise ValueError(f"unknown rival {others[0]!r}; known: {list(rivals)}")
         known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:

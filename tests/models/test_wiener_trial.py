@@ -13,6 +13,7 @@ from pidlib import __main__ as door
 from pidlib.contenders import RIVALS
 from pidlib.estimator import Estimator
 from pidlib.experiments import Running, Trial, control_name, run_trial
+from pidlib.outcomes import read_outcomes
 from pidlib.perturbations import MIXES
 from pidlib.results import read_result
 from pidlib.selection import choose
@@ -26,7 +27,7 @@ TRIAL = Trial(
     adaptive=(("PD", 0.99), ("wiener", "typos")),
     adaptive_n=2,
     estimators=(("wiener", "typos"),),
-    rivals=("spelling",),
+    rivals=("spelling", "spelling + Wiener typos"),
     restarts=True,
     kind="wiener",
     second=None,
@@ -60,7 +61,7 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     assert [one["last"] for one in result["selection"]["Wiener typos"]] == [-1, 0, 1, 2, 3, 4, 5]
     assert result["counts"]["spelling"].keys() == sizes.keys()
     assert result["counts"]["none"].keys() == sizes.keys() - {"adaptive textbugger"}
-    for name in ("Wiener typos", "spelling"):  # a second chance takes rows, it gives none back
+    for name in ("Wiener typos", *TRIAL.rivals):  # a second chance takes rows, it gives none back
         held = {k: v["right"] for k, v in result["counts"][name].items()}
         assert held["restarted textbugger"] <= held["adaptive textbugger"]
     assert "restarted textbugger, none" in result["attacks"]
@@ -71,8 +72,16 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
             and n == 3 - result["counts"]["none"]["textbugger"]["right"]
         )
     assert set(result["detection"]["textbugger"]) == {"doubt", "P-D 99 %", "Wiener typos"}
-    log = folder / "results" / "attacks"
-    assert (log / "captions-minilm-nli-adaptive-textbugger-Wiener-typos.jsonl").is_file()
+    log = (
+        folder
+        / "results"
+        / "attacks"
+        / "captions-minilm-nli-adaptive-textbugger-Wiener-typos.jsonl"
+    )
+    alone = read_outcomes(log).header["configuration"]["about"]["control"]
+    both = read_outcomes(log.with_stem(log.stem.replace("Wiener", "spelling-Wiener"))).header
+    told = both["configuration"]["about"]["control"]
+    assert told.startswith("spelling normalised") and told.endswith(alone)
 
 
 def test_the_choice_is_made_once(run, monkeypatch):
@@ -118,7 +127,8 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
         door.main()
     assert stop.value.code in (0, None)
     (trial,) = asked
-    assert trial.name == "wiener-captions-minilm-nli" and trial.rivals == RIVALS
+    assert trial.name == "wiener-captions-minilm-nli" and trial.rivals[:2] == RIVALS
+    assert trial.rivals[2:] == ("spelling + Terminal both",)
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
     assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
