@@ -199,6 +199,9 @@ def train(
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Of the start's schedule.")] = 5,
     n: Annotated[int | None, typer.Option(min=1, help="Rows of each source (a trial).")] = None,
+    every: Annotated[
+        float, typer.Option(min=0, help="Seconds between two writings of unfinished training.")
+    ] = 60.0,
 ) -> None:
     """Fine-tune the embedded MiniLM with LoRA on captions and, where present, SNLI and SICK.
 
@@ -207,7 +210,7 @@ def train(
     from pidlib.adapters import make_adapter
     from pidlib.training import LoraSettings
 
-    make_adapter(name, runs, LoraSettings(epochs=epochs), n, _say, target)
+    make_adapter(name, runs, LoraSettings(epochs=epochs), n, _say, target, every)
 
 
 @app.command()
@@ -325,11 +328,19 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
     sizes: Annotated[bool, typer.Option(help="Only the paper's model sizes.")] = False,
     fit: Annotated[bool, typer.Option(help="Only the fit, against the stored SVD.")] = False,
+    faults: Annotated[
+        int, typer.Option(min=0, help="Only faults: so many kills of long work, and what is lost.")
+    ] = 0,
 ) -> None:
     """Measure theory, fit, control and attack, each against what it is compared with."""
     from pidlib.cost_benchmarks import run_cost_benchmark
     from pidlib.fit_benchmarks import run_fit_benchmark
 
+    if faults:
+        from pidlib.faults import run_faults
+
+        run_faults(results, faults, report=_say)
+        return
     if fit or sizes:
         if fit:
             run_fit_benchmark(results, quick=quick, report=_say)

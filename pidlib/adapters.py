@@ -110,6 +110,7 @@ def make_adapter(
     n: int | None = None,
     report: Callable[[str], None] = print,
     target: Path | None = None,
+    every: float = 60.0,
 ) -> dict:
     """Train an adapter, measure it, write its record.
 
@@ -124,8 +125,8 @@ def make_adapter(
     name : str
         One of `TRAININGS`.
     runs : Path
-        Folder of checkpoints and attacks; a broken-off run goes on from the last whole
-        epoch or example.
+        Folder of checkpoints and attacks; a broken-off run goes on from the last
+        writing or whole example.
     settings : LoraSettings, optional
         Of the start; the seed is that of the training.
     n : int, optional
@@ -133,6 +134,8 @@ def make_adapter(
     report : callable
     target : Path, optional
         Folder that receives the adapter; by default the one `load_model` reads.
+    every : float
+        Seconds between two writings of what is unfinished.
 
     Returns
     -------
@@ -171,7 +174,7 @@ def make_adapter(
 
     begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
     base = _fresh(training, "eager")  # its backward pass is the faster on a processor
-    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop)
+    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
     start = begun / f"epoch-{stop}.safetensors"
     extra = rows.select(_twice(len(rows), training.seed))
     attacked: list[Outcome] = []
@@ -183,7 +186,9 @@ def make_adapter(
     run = runs / name
     method = FreeLB() if training.kind == "freelb" else None
     base = _fresh(training, "eager")
-    end = train_lora(*base, rows, validation, run, last, report, start=start, method=method)
+    end = train_lora(
+        *base, rows, validation, run, last, report, start=start, method=method, every=every
+    )
 
     model = _trained(run / "epoch-1.safetensors", first, training)
     folder = target or ADAPTERS / name
