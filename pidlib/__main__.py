@@ -328,6 +328,9 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
     sizes: Annotated[bool, typer.Option(help="Only the paper's model sizes.")] = False,
     fit: Annotated[bool, typer.Option(help="Only the fit, against the stored SVD.")] = False,
+    scale: Annotated[
+        bool, typer.Option(help="Only memory of a long fit, and an attack by two processes.")
+    ] = False,
     faults: Annotated[
         int, typer.Option(min=0, help="Only faults: so many kills of long work, and what is lost.")
     ] = 0,
@@ -340,6 +343,11 @@ def bench(
         from pidlib.faults import run_faults
 
         run_faults(results, faults, report=_say)
+        return
+    if scale:
+        from pidlib.scale_benchmarks import run_scale_benchmark
+
+        run_scale_benchmark(results, quick, _say)
         return
     if fit or sizes:
         if fit:

@@ -72,12 +72,17 @@ TRAININGS = {
 }
 
 
-def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
+def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, Dataset]]:
     """Training and validation rows of the standard adapter, by source.
 
     Captions always; the real files where PIDLIB_DATA_DIR names a folder. From SNLI's
     validation file 1,000 pairs are held out, whole premises at a time. Pairs whose two
     texts also stand in a test file are left out.
+
+    Parameters
+    ----------
+    n : int, optional
+        Rows of the captions, the first; all by default. Making them is what takes time.
 
     Returns
     -------
@@ -86,8 +91,9 @@ def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
 
     Source: ours; the paper trains on SNLI or MNLI.
     """
-    train = {"captions": load_nli("captions", split="train")}
-    validation = {"captions": load_nli("captions", split="validation", n=HELD_OUT)}
+    held_out = HELD_OUT if n is None else min(n, HELD_OUT)
+    train = {"captions": load_nli("captions", split="train", n=n)}
+    validation = {"captions": load_nli("captions", split="validation", n=held_out)}
     if not os.environ.get(VARIABLE):
         return train, validation
     tested, held = set(), set()
@@ -162,7 +168,7 @@ def make_adapter(
     stop = min(START_EPOCHS, first.epochs)
     left = 1 - stop / first.epochs if stop < first.epochs else 1.0
     last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
-    train, validation = training_data()
+    train, validation = training_data(n)
     if n is not None:
         train, validation = (
             {key: rows.select(range(min(n, len(rows)))) for key, rows in part.items()}
