@@ -364,6 +364,25 @@ def bench(
     run_cost_benchmark(results, quick=quick, report=_say)
 
 
+@app.command()
+def budget(
+    n: Annotated[int, typer.Option(min=1, help="Rows attacked in each part of the grid.")] = 1000,
+    results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
+    times: Annotated[
+        Path | None, typer.Option(help="Folder with the bench-cost.json of another machine.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate what the paper's whole grid of attacks costs, from what was measured.
+
+    Example: python -m pidlib bench --sizes --results mine && python -m pidlib budget --times mine
+    """
+    from pidlib.budgets import grid_budget
+
+    rows = [one._asdict() for one in grid_budget(results, n, times)]
+    _show({"n": n, "models": rows}, as_json, rows)
+
+
 def main() -> None:
     """Run the command line; a user's mistake prints one line and exits with 2."""
     try:
