@@ -145,7 +145,8 @@ def kill_at_random(
     folder : Path
         For what the job writes; made when missing.
     seed : int
-        Of the moments: evenly between the start and the time that a whole run takes.
+        Of the moments. Every other time they are drawn evenly from the time that a whole run
+        takes, else from its first half, so that more kills come in a row.
     in_a_row : int
         After so many kills a job may end.
     report : callable
@@ -168,6 +169,9 @@ def kill_at_random(
     started, random = time.perf_counter(), np.random.default_rng(seed)
     whole = Path(folder) / "whole"
     whole.mkdir(parents=True)
+    ready = _server().Process(target=int)  # the server's start is no part of the work
+    ready.start()
+    ready.join()
     begun = time.perf_counter()
     _run(job, whole, None)
     length = time.perf_counter() - begun
@@ -178,8 +182,9 @@ def kill_at_random(
     while done < kills:
         here, row = Path(folder) / f"killed-{finished}", 0
         here.mkdir()
+        longest = length / 2 if finished % 2 == 0 else length
         while row < min(in_a_row, kills - done):
-            if not _run(job, here, float(random.uniform(0, length))):
+            if not _run(job, here, float(random.uniform(0, longest))):
                 break
             row += 1
             inside += any(here.glob(job.begun))
@@ -205,11 +210,8 @@ def _names(folder: Path) -> set[str]:
 def _run(job: Job, folder: Path, after: float | None) -> bool:
     """Run a job in a process; kill it after so many seconds. True if it was killed."""
     words = [word.format(folder=folder) for word in job.words]
-    # A server that has everything imported forks the processes: their time goes into the work.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pidlib.commands", "pidlib.adapters", "pidlib.attacks"])
     told = folder.with_suffix(".out")
-    process = context.Process(target=_command, args=(words, str(told)))
+    process = _server().Process(target=_command, args=(words, str(told)))
     process.start()
     process.join(after)
     if process.is_alive():
@@ -220,6 +222,13 @@ def _run(job: Job, folder: Path, after: float | None) -> bool:
         last = told.read_text(encoding="utf-8").strip().splitlines()[-1:] or ["no word"]
         raise RuntimeError(f"{job.name} ended with {process.exitcode}: {last[0]}")
     return False
+
+
+def _server() -> Any:
+    """A server that has everything imported forks the processes: their time goes into the work."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pidlib.commands", "pidlib.adapters", "pidlib.attacks"])
+    return context
 
 
 def _command(words: Sequence[str], told: str) -> None:
