@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
 from notebooks import ROOT
+from pidlib.excursions import excursion_rows
+from pidlib.recorded import gains_over_none
+from pidlib.results import read_result
+from sources import RESULTS, files_of
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 PAGES = [TOC["root"]] + [c["file"] for part in TOC["parts"] for c in part["chapters"]]
@@ -111,8 +117,75 @@ def test_local_copies_are_there(site, name):
     assert (site / "_static" / name).stat().st_size > 1000
 
 
+def tables(page: str) -> list[list[list[str]]]:
+    """Cells of the bodies of a page's tables."""
+    return [
+        [[cell.get_text(strip=True) for cell in row.select("td")] for row in body.select("tr")]
+        for body in soup(page).select("article table.table tbody")
+    ]
+
+
 def test_front_page_shows_numbers_of_the_chapter(site):
-    table = soup("book/intro").find("article").find("table")
-    cells = [cell.get_text(strip=True) for cell in table.select("tbody tr td:not(:first-child)")]
+    table = next(t for t in tables("book/intro") if t[0][0] == "base")
+    cells = [cell for row in table for cell in row[1:]]
     assert len(cells) == 10  # clean and four attacks, base and controlled
     assert all(re.fullmatch(r"\d+(\.\d)? ?%", cell) for cell in cells), cells
+
+
+def test_front_page_shows_the_gains_of_the_result_file(site):
+    result = read_result(RESULTS / "wiener-snli-test-minilm-nli.json")
+    gains = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
+    table = next(t for t in tables("book/intro") if t[0][0] == "no attack")
+    keys = ["clean", *(f"adaptive {name}" for name in ("a2t", "pso", "textbugger", "textfooler"))]
+    assert len(table) == len(keys)
+    for key, row in zip(keys, table, strict=True):
+        wanted = []
+        for pair in (gain[key] for gain in gains):
+            low, high = pair.interval()
+            wanted.append(f"{100 * pair.gain:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]")
+        assert row[1:] == [text.replace("-", "−") for text in wanted] + [f"{pair.n:,}"]
+    bold = {cell.get_text() for cell in soup("book/intro").select("article td strong")}
+    shown = {cell for row in table for cell in row[1:3] if "[+" in cell and "[+0.0" not in cell}
+    assert bold == shown
+
+
+def test_front_page_has_one_light_figure_with_its_numbers(site):
+    boxes = soup("book/intro").select("article .book-plotly")
+    assert len(boxes) == 1 and len(str(boxes[0])) < 150_000
+    sliders = json.loads(boxes[0].script.string)["layout"]["sliders"]
+    assert [dial["currentvalue"]["prefix"] for dial in sliders] == [
+        "control cost c = ",
+        "later pushes = ",
+    ]
+    table = next(t for t in tables("book/intro") if t[0][0] == "no control")
+    assert table == [list(row.values()) for row in excursion_rows()]
+
+
+NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_figure_drawn_from_result_files_says_so(site, page):
+    notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
+    drawn, wanted = files_of(notebook), []
+    for place, cell in enumerate(notebook.cells):
+        if cell.metadata.get("mystnb", {}).get("figure") and place in drawn:
+            wanted.append(drawn[place])
+    lines = soup(page).select("article .book-provenance")
+    assert len(lines) == len(wanted)
+    for line, names in zip(lines, wanted, strict=True):
+        assert line.find_previous("figure") is not None
+        text = line.get_text()
+        for name in (name for name in names if name.endswith(".json")):
+            result = read_result(RESULTS / name)
+            told = [name, result["command"], f"n = {result['data']['n']}", result["date"]]
+            told += [f"seed {result['seed']}", f"torch {result['versions']['torch']}"]
+            assert [one for one in told if one not in text] == []
+        assert f"tools/notebooks.py run {page}.ipynb" in text
+
+
+@each_page
+def test_no_launch_button_without_an_address(site, page):
+    address = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    buttons = soup(page).select(".dropdown-launch-buttons")
+    assert bool(buttons) == bool(address and page.startswith("notebooks/"))
