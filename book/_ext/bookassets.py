@@ -94,6 +94,8 @@ def copy_assets(app, error):
 
 def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
+    if not config.html_theme_options.get("repository_url"):
+        config.html_theme_options.pop("launch_buttons", None)  # there is nothing to launch from
     if os.environ.get("BOOK_STORED_OUTPUTS") == "1":  # the tests' build runs no notebook
         config.nb_execution_mode = "off"
 

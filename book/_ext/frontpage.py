@@ -11,11 +11,6 @@ from docutils.statemachine import StringList
 from provenance import RESULTS, box
 from sphinx.util.docutils import SphinxDirective
 
-from pidlib.excursions import excursion_figure, excursion_rows
-from pidlib.reports import adaptive_gains
-from pidlib.results import read_result
-from pidlib.style import tidy, use_book_style
-
 
 class Excursion(SphinxDirective):
     """The picture of a state that leaves its subspace, its caption, and its numbers."""
@@ -24,6 +19,9 @@ class Excursion(SphinxDirective):
     option_spec = {"alt": directives.unchanged_required}
 
     def run(self):
+        from pidlib.excursions import excursion_figure, excursion_rows  # slow to import
+        from pidlib.style import tidy, use_book_style
+
         use_book_style()
         spec = tidy(excursion_figure(), 3).to_plotly_json()
         text = plotly_box(spec, escape(self.options["alt"], quote=True))
@@ -44,6 +42,9 @@ class Headline(SphinxDirective):
     has_content = True
 
     def run(self):
+        from pidlib.reports import adaptive_gains  # slow to import
+        from pidlib.results import read_result
+
         name = self.arguments[0]
         self.env.note_dependency(str(RESULTS / name))
         result = read_result(RESULTS / name)

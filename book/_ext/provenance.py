@@ -15,9 +15,6 @@ import nbformat
 from docutils import nodes
 from sphinx.util import logging
 
-from pidlib.outcomes import read_outcomes
-from pidlib.results import read_result
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -47,6 +44,9 @@ def groups(names: list[str]) -> list[str]:
 
 def item(name: str, names: list[str], folder: Path) -> str:
     """What one file, or one group of logs, says of itself."""
+    from pidlib.outcomes import read_outcomes  # slow to import, and few pages need it
+    from pidlib.results import read_result
+
     if not name.endswith(".jsonl"):
         result = read_result(folder / name)
         data = result["data"]
