@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
+import nbformat
 from bookassets import plotly_box
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -52,6 +54,33 @@ class Headline(SphinxDirective):
         gains = {label: adaptive_gains(result, key) for key, label in shown.items()}
         made = parsed(self, headline(gains))
         return [*made, nodes.raw(text=box([name], "make book"), format="html")]
+
+
+def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """Role: minutes that some chapters say they take to read, or `all` of them, added up."""
+    from notebooks import in_toc
+
+    wanted = [path for path in in_toc() if text == "all" or path.stem in text.split()]
+    if text != "all" and len(wanted) != len(text.split()):
+        message = inliner.reporter.error(f"unknown chapter among {text!r}", line=lineno)
+        return [], [message]
+    total = 0
+    for path in wanted:
+        cells = nbformat.read(path, as_version=4).cells
+        said = re.search(r"About (\d+) minutes to read", "\n".join(c.source for c in cells))
+        if said is None:
+            message = inliner.reporter.error(f"{path.name} says no time to read", line=lineno)
+            return [], [message]
+        total += int(said[1])
+    return [nodes.Text(duration(total))], []
+
+
+def duration(minutes: int) -> str:
+    """Minutes in words, to the half hour when there are many."""
+    if minutes < 90:
+        return f"{minutes} minutes"
+    halves = round(minutes / 30)
+    return f"about {halves // 2}{'½' if halves % 2 else ''} hours"
 
 
 def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:
@@ -107,4 +136,5 @@ def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
 def setup(app):
     app.add_directive("excursion", Excursion)
     app.add_directive("headline", Headline)
+    app.add_role("reading-time", reading_time)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

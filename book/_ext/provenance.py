@@ -72,7 +72,8 @@ def item(name: str, names: list[str], folder: Path) -> str:
 def circumstances(made: dict, data: str, n: object) -> str:
     """Data, n, seed, versions and date in one line."""
     libraries = ", ".join(f"{name} {made['versions'][name]}" for name in ("torch", "transformers"))
-    return escape(f"{data}, n = {n} · seed {made['seed']} · {libraries} · {made['date']}")
+    many = f", n = {n}" if n else ""  # timings of random weights have no rows
+    return escape(f"{data}{many} · seed {made['seed']} · {libraries} · {made['date']}")
 
 
 def code(text: str) -> str:

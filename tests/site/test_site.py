@@ -12,7 +12,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
-from notebooks import ROOT
+from notebooks import ROOT, in_toc
 from pidlib.excursions import excursion_rows
 from pidlib.recorded import gains_over_none
 from pidlib.results import read_result
@@ -161,6 +161,15 @@ def test_front_page_has_one_light_figure_with_its_numbers(site):
     assert table == [list(row.values()) for row in excursion_rows()]
 
 
+def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
+    minutes = 0
+    for path in in_toc():
+        said = [c.source for c in nbformat.read(path, as_version=4).cells]
+        minutes += int(re.search(r"About (\d+) minutes to read", "\n".join(said))[1])
+    told = re.search(r"all of them are about (\d+)(½?) hours", soup("book/intro").get_text())
+    assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
+
+
 NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
 
 
@@ -178,7 +187,8 @@ def test_every_figure_drawn_from_result_files_says_so(site, page):
         text = line.get_text()
         for name in (name for name in names if name.endswith(".json")):
             result = read_result(RESULTS / name)
-            told = [name, result["command"], f"n = {result['data']['n']}", result["date"]]
+            told = [name, result["command"], result["data"]["name"], result["date"]]
+            told += [f"n = {result['data']['n']}"] if result["data"]["n"] else []
             told += [f"seed {result['seed']}", f"torch {result['versions']['torch']}"]
             assert [one for one in told if one not in text] == []
         assert f"tools/notebooks.py run {page}.ipynb" in text
