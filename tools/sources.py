@@ -56,7 +56,8 @@ def files_of(notebook: Mapping[str, Any], folder: Path = RESULTS) -> dict[int, l
         if cell["cell_type"] != "code":
             continue
         names: set[str] = set()
-        for pattern in reader.run(ast.parse(cell["source"])):
+        source = re.sub(r"^[%!].*$", "", cell["source"], flags=re.M)  # not Python
+        for pattern in reader.run(ast.parse(source)):
             matched = [name for name in known if re.fullmatch(pattern, name)]
             if not matched:
                 raise FileNotFoundError(f"cell {place} reads {pattern}, which is not there")

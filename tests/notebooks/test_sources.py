@@ -66,7 +66,7 @@ def made(tmp_path):
     """A notebook that draws from one of two files."""
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
-    code = 'a = read_result(RESULTS / "a.json")\ndraw(a)'
+    code = '%matplotlib inline\na = read_result(RESULTS / "a.json")\ndraw(a)'
     return new_notebook(cells=[new_markdown_cell("# A"), new_code_cell(code)]), tmp_path
 
 

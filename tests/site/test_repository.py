@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 
 import pytest
 import yaml
@@ -107,6 +108,23 @@ def test_a_change_of_the_library_is_noticed(tmp_path):
     source.write_text("a = 1\n")
     source.rename(tmp_path / "lib" / "b.py")
     assert changed(stamp, fingerprint(("lib",), tmp_path))
+
+
+def test_the_site_is_packed_whole(tmp_path, monkeypatch, capsys):
+    import book
+
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    monkeypatch.setattr(book, "SITE", tmp_path / "html")
+    assert book.dist() == 1 and "run make book first" in capsys.readouterr().out
+    (tmp_path / "html/book").mkdir(parents=True)
+    for name in ("index.html", "book/intro.html"):
+        (tmp_path / "html" / name).write_text(name)
+    assert book.dist() == 0
+    with zipfile.ZipFile(tmp_path / "dist/book.zip") as packed:
+        files = {name for name in packed.namelist() if not name.endswith("/")}
+        assert files == {"index.html", "book/intro.html"}
+        assert packed.read("book/intro.html") == b"book/intro.html"
+    assert [path.name for path in (tmp_path / "dist").iterdir()] == ["book.zip"]
 
 
 def test_the_citation_file_is_whole_and_names_the_paper():
