@@ -13,6 +13,7 @@ from bs4 import BeautifulSoup
 
 from book import STORED
 from notebooks import ROOT, in_toc
+from pidlib.budgets import grid_budget
 from pidlib.excursions import excursion_rows
 from pidlib.recorded import gains_over_none
 from pidlib.results import read_result
@@ -214,3 +215,28 @@ def test_no_launch_button_without_an_address(site, page):
     address = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     buttons = soup(page).select(".dropdown-launch-buttons")
     assert bool(buttons) == bool(address and page.startswith("notebooks/"))
+
+
+def test_reliability_page_shows_the_recorded_faults_and_scale(site):
+    faults = read_result(RESULTS / "bench-faults.json")["counts"]
+    table = next(t for t in tables("book/reliability") if t[0][0] == faults[0]["job"])
+    for one, row in zip(faults, table, strict=True):
+        numbers = [one[k] for k in ("kills", "inside", "most_in_a_row", "finished", "equal")]
+        assert row == [one["job"], *map(str, numbers), ", ".join(one["lost"]) or "nothing"]
+    text = soup("book/reliability").get_text()
+    assert f"In all {sum(one['kills'] for one in faults)} kills" in text
+    scale = read_result(RESULTS / "bench-scale.json")
+    peaks = scale["stream"]["megabytes"]
+    table = next(t for t in tables("book/reliability") if len(t) == len(peaks))
+    assert [row[1] for row in table] == [f"{peak:,.0f}" for peak in peaks]
+    one, two = (sum(scale["attack"]["attack"][k]) for k in ("1", "2"))
+    table = next(t for t in tables("book/reliability") if t[0][0] == "the attack alone")
+    assert table[0][3] == f"{one / two:.2f}"
+
+
+def test_how_to_run_estimates_the_grid(site):
+    found = grid_budget(RESULTS)
+    table = next(t for t in tables("book/how-to-run") if t[0][0] == found[0].model)
+    assert [row[3] for row in table] == [f"{one.model_hours:.1f}" for one in found]
+    hours = sum(one.model_hours + one.search_hours for one in found)
+    assert f"about {hours:.0f} hours" in soup("book/how-to-run").get_text()
