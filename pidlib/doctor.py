@@ -51,7 +51,7 @@ def examine() -> list[Finding]:
             else Finding(f"extra {extra}", "ok", ", ".join(f"{n} {_version(n)}" for n in names))
         )
     found += [
-        _tried("embedded model", _embedded, "broken"),
+        _tried("embedded model", _embedded, "broken", absent="missing"),  # an extra of its own
         _tried("adapters", _adapters, "broken"),
         _tried("controls", _controls, "broken"),
         _tried("data folder", _data, "missing"),
@@ -85,10 +85,14 @@ def _package(name: str) -> Finding:
     return Finding(name, "ok", seen)
 
 
-def _tried(name: str, look: Callable[[], str], otherwise: str) -> Finding:
+def _tried(
+    name: str, look: Callable[[], str], otherwise: str, absent: str | None = None
+) -> Finding:
     try:
         return Finding(name, "ok", look())
-    except (FileNotFoundError, ValueError, ImportError) as error:
+    except FileNotFoundError as error:
+        return Finding(name, absent or otherwise, str(error))
+    except (ValueError, ImportError) as error:
         return Finding(name, otherwise, str(error))
 
 
