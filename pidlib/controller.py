@@ -409,7 +409,12 @@ class PIDController(Feedback):
         return sum(share * gains[i] * math.sqrt(float(v.sum()) / total) for i, v in rest.items())
 
     def summary(self) -> str:
-        """Return settings and fit on one line."""
+        """Return settings and fit on one line.
+
+        Returns
+        -------
+        str
+        """
         origin = self.bases.origin
         return (
             f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}; "
@@ -419,6 +424,11 @@ class PIDController(Feedback):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the controller to a folder: JSON and safetensors, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
 
         Source: ours.
         """
@@ -448,6 +458,10 @@ class PIDController(Feedback):
         folder : path
         allow_expanding : bool
             Take a controller under which states may grow; see `pidlib.soundness`.
+
+        Returns
+        -------
+        PIDController or Estimator
 
         Raises
         ------
