@@ -29,6 +29,8 @@ PLUMBING = {
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "Notes")
 TAGS = ("Source", "Departure")
 SUMMARY = 110  # characters that a summary may have
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.M | re.S)  # code that a page shows
+METHODS = ("method", "classmethod", "staticmethod")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -40,7 +42,7 @@ class Entry:
     ----------
     module, name : str
         Where it is defined, and its name there; a method has its class in front.
-    kind : {"function", "class", "record", "method", "property"}
+    kind : {"function", "class", "record", "method", "classmethod", "staticmethod", "property"}
         A record is a dataclass or a named tuple: its fields are what matters.
     signature : str
         As it is called, without types.
@@ -163,9 +165,10 @@ def _entry(module: str, node: ast.AST, owner: str = "") -> Entry:
     if isinstance(node, _FUNCTIONS):
         marks = {ast.unparse(mark).split(".")[-1] for mark in node.decorator_list}
         kind = "method" if owner else "function"
+        kind = next((k for k in ("classmethod", "staticmethod") if k in marks), kind)
         if marks & {"property", "cached_property"}:
             kind = "property"
-        first = bool(owner) and "staticmethod" not in marks
+        first = bool(owner) and kind != "staticmethod"
         arguments = _without_types(node.args, skip=first)
         back = "" if node.returns is None else ast.unparse(node.returns)
         gives = back not in ("None", "NoReturn", "Iterator[None]") if back else _has_return(node)
@@ -205,10 +208,11 @@ def _hidden(node: ast.AnnAssign) -> bool:
 
 
 def _default(value: ast.expr) -> str:
-    text = ast.unparse(value)
-    factory = re.search(r"default_factory=([\w.]+)", text)
-    given = re.search(r"field\(default=([^,)]+)", text)
-    return f"{factory[1]}()" if factory else given[1] if given else text
+    """A field's default as text; what is made anew each time is three dots."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("field"):
+        given = {word.arg: word.value for word in value.keywords}
+        return ast.unparse(given["default"]) if "default" in given else "..."
+    return ast.unparse(value)
 
 
 def _without_types(arguments: ast.arguments, skip: bool) -> ast.arguments:
@@ -287,24 +291,27 @@ def problems(entry: Entry) -> list[str]:
         have = told(parts.get("Parameters", ""))
         if sorted(have) != sorted(entry.parameters):
             found.append(f"Parameters are {have}, the signature's {list(entry.parameters)}")
-    if entry.kind in ("function", "method"):
+    if entry.kind in ("function", *METHODS):
         says = "Returns" in parts or "Yields" in parts
         if says != entry.returns:
             lacks = "no section Returns or Yields" if entry.returns else "Returns, of nothing"
             found.append(lacks)
-    if entry.kind not in ("method", "property") and "Source" not in parts:
+    if entry.kind not in (*METHODS, "property") and "Source" not in parts:
         found.append("no line Source:")
     own = [f"{entry.module}.{entry.name}: {text}" for text in found]
     return own + [text for member in entry.members for text in problems(member)]
 
 
+@cache
 def uses() -> dict[tuple[str, str], list[str]]:
-    """Chapters whose code cells use a name, by (module, name); a star for a whole module."""
+    """Chapters whose code, in cells or shown in the text, uses a name, by (module, name); a star for a whole module."""
     found: dict[tuple[str, str], list[str]] = {}
     for path in in_toc():
         cells = nbformat.read(path, as_version=4).cells
-        source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-        for key in sorted(set(used(source))):
+        code = [cell.source for cell in cells if cell.cell_type == "code"]
+        told = [cell.source for cell in cells if cell.cell_type == "markdown"]
+        shown = [block for text in told for block in BLOCK.findall(text) if "import" in block]
+        for key in sorted(set(used("\n".join([*code, *shown])))):
             found.setdefault(key, []).append(path.stem)
     return found
 

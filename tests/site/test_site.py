@@ -6,14 +6,12 @@ import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
-from notebooks import ROOT
+from notebooks import pages
 
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-PAGES = [TOC["root"]] + [c["file"] for part in TOC["parts"] for c in part["chapters"]]
+PAGES = pages()
 each_page = pytest.mark.parametrize("page", PAGES)
 # what a browser fetches by itself; a link for the reader to follow may lead anywhere
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
