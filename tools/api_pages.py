@@ -15,6 +15,7 @@ EQUATION = (r"\$\$\s*\(([a-z][\w-]*)\)", r"^\s*:label:\s*(\S+)")
 THEOREM = re.compile(r"\{prf:\w+\}[^\n]*\n(?::(?!label)[^\n]*\n)*:label:\s*(\S+)")
 SPECIAL = re.compile(r"([\\*_\[\]<>$#|~{}&!^@])")
 LABEL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+VALUE = re.compile(r'"[^\s"`]+"')  # a string as code has it, such as "P-D"
 LONGEST = 60  # characters of a constant's value that is shown
 
 
@@ -185,6 +186,10 @@ def labels() -> dict[str, str]:
 def inline(text: str, module: str, own: set[str] = frozenset(), links: bool = True) -> str:
     """Text of one paragraph: code stays code, names lead to their entries, the rest is plain."""
     out = []
+    text = "`".join(
+        VALUE.sub(r"`\g<0>`", part) if k % 2 == 0 else part
+        for k, part in enumerate(text.split("`"))
+    )
     for k, part in enumerate(text.split("`")):
         if k % 2:
             out.append(_code(part, module, own) if links else f"`{part}`")

@@ -171,6 +171,7 @@ def test_text_of_docstrings_is_no_markup():
     assert told == r"x\_0 \* y\_1 and `a_b`: \<b\> \$c\$ \[d\](e)"
     assert api_pages.inline("see `rate`", "gains") == "see {py:obj}`rate <pidlib.gains.rate>`"
     assert api_pages.inline("see `rate`", "gains", {"rate"}) == "see `rate`"
+    assert api_pages.inline('take "P-D" or "any word"', "gains") == 'take `"P-D"` or "any word"'
     assert api_pages.inline("1. one", "gains") == r"1\. one"
     assert api_pages.types("Proportion or None").startswith("{py:obj}`Proportion <pidlib.eval")
     made = api_pages.source("Proposition 2; equations gains-alpha, no-such.", "gains")
