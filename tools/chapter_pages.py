@@ -114,18 +114,19 @@ def told(run: dict[str, Any]) -> str:
 
 
 def results() -> str:
-    """Result files that pages read: command, rows, seconds, date."""
-    rows = []
+    """Result files that pages read: rows, minutes, date, and the commands."""
+    rows, commands = [], []
     for path in sorted(RESULTS.glob("*.json")):
         if path == chapters.RECORD:
             continue
         held = json.loads(path.read_text(encoding="utf-8"))
         data = held["data"]
+        count = f"{data['n']:,}" if data["n"] else ""
         rows.append(
-            f"| `{path.name}` | `{held['command']}` | {data['name']} | {data['n']:,} "
+            f"| `{path.name}` | {data['name']} | {count} "
             f"| {held['seconds'] / 60:,.1f} | {held['machine']['cores']} | {held['date']} |"
         )
-    head = (
-        "| file | command | data | rows | minutes | cores | date |\n|---|---|---|---|---|---|---|\n"
-    )
-    return head + "\n".join(rows)
+        commands.append(f"# {path.name}\n{held['command']}")
+    head = "| file | data | rows | minutes | cores | date |\n|---|---|---|---|---|---|\n"
+    told = "\n".join(commands)
+    return f"{head}{chr(10).join(rows)}\n\n:::{{dropdown}} Commands\n```bash\n{told}\n```\n:::"

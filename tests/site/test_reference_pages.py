@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -82,3 +83,12 @@ def test_status_has_a_row_for_each_chapter(site):
         assert cells[0].a["href"] == f"../notebooks/{one.stem}.html"
         have = [int(cell.get_text()) for cell in cells[3:6]]
         assert have == [one.cells, one.figures, len(one.exercises)]
+
+
+def test_status_lists_every_result_file_with_its_command(site):
+    text = soup(site, "book/status").article.get_text()
+    paths = [path for path in (ROOT / "book/results").glob("*.json") if path != chapters.RECORD]
+    assert paths
+    for path in paths:
+        assert path.name in text
+        assert json.loads(path.read_text())["command"] in text
