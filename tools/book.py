@@ -2,7 +2,7 @@
 
 python tools/book.py build    run the chapters that changed, build the site, say where it is
 python tools/book.py stored   build from the stored outputs, run nothing (for the tests)
-python tools/book.py record   note in book/results how long each chapter took when last run
+python tools/book.py record   note in book/chapters.json how long each chapter took when last run
 python tools/book.py dist     put the built site into dist/book.zip
 """
 
@@ -97,7 +97,7 @@ def times() -> None:
 
 
 def record() -> int:
-    """Write how long the chapters took in the last build into a result file."""
+    """Write how long the chapters took in the last build."""
     import chapters
 
     found = taken()

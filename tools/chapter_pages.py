@@ -117,8 +117,6 @@ def results() -> str:
     """Result files that pages read: rows, minutes, date, and the commands."""
     rows, commands = [], []
     for path in sorted(RESULTS.glob("*.json")):
-        if path == chapters.RECORD:
-            continue
         held = json.loads(path.read_text(encoding="utf-8"))
         data = held["data"]
         count = f"{data['n']:,}" if data["n"] else ""

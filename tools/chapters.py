@@ -20,7 +20,7 @@ import nbformat
 
 from notebooks import FIGURES, ROOT, in_toc
 
-RECORD = ROOT / "book" / "results" / "chapters.json"
+RECORD = ROOT / "book" / "chapters.json"  # no result that a chapter reads
 DIFFICULTIES = ("Easy", "Medium", "Harder")
 CALL = re.compile(r"^check\.(\w+)\(", re.M)
 TITLE = re.compile(r"^### (.+)$", re.M)

@@ -30,7 +30,12 @@ class Made(SphinxDirective):
         raise NotImplementedError
 
     def run(self):
-        read = (("pidlib", "*.py"), ("notebooks", "*.ipynb"), ("book/results", "*.json"))
+        read = (
+            ("pidlib", "*.py"),
+            ("notebooks", "*.ipynb"),
+            ("book/results", "*.json"),
+            ("book", "*.json"),
+        )
         for folder, kind in (*read, ("tools", "*.py")):
             for path in (ROOT / folder).glob(kind):
                 self.env.note_dependency(str(path))

@@ -248,7 +248,7 @@ def test_seconds_come_from_the_last_build(tmp_path, monkeypatch):
     path = chapter(tmp_path)
     monkeypatch.setattr(book, "BUILD", tmp_path)
     monkeypatch.setattr(book, "in_toc", lambda: [path])
-    monkeypatch.setattr(chapters, "RECORD", ROOT / "book" / "results" / "none.json")
+    monkeypatch.setattr(chapters, "RECORD", ROOT / "none.json")
     assert book.record() == 1
     cache = get_cache(str(tmp_path / ".jupyter_cache"))
     told = {"uri": str(path), "data": {"execution_seconds": 4.25}, "check_validity": False}
