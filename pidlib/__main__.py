@@ -52,7 +52,8 @@ def _show(found: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], told
 
     if told:
         print(told)
-    print_table(rows, digits=4)
+    if rows:
+        print_table(rows, digits=4)
 
 
 @app.command()
@@ -199,6 +200,10 @@ def train(
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Of the start's schedule.")] = 5,
     n: Annotated[int | None, typer.Option(min=1, help="Rows of each source (a trial).")] = None,
+    every: Annotated[
+        float, typer.Option(min=0, help="Seconds between two writings of unfinished training.")
+    ] = 60.0,
+    as_json: AsJson = False,
 ) -> None:
     """Fine-tune the embedded MiniLM with LoRA on captions and, where present, SNLI and SICK.
 
@@ -207,7 +212,8 @@ def train(
     from pidlib.adapters import make_adapter
     from pidlib.training import LoraSettings
 
-    make_adapter(name, runs, LoraSettings(epochs=epochs), n, _say, target)
+    record = make_adapter(name, runs, LoraSettings(epochs=epochs), n, _say, target, every)
+    _show(record, as_json, record["measured"])
 
 
 @app.command()
@@ -252,6 +258,7 @@ def reproduce(
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
     seed: int = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Run an experiment of the book and write its result file.
 
@@ -266,7 +273,8 @@ def reproduce(
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima
 
-        run_optima(OptimaTrial(data, model, n=n, sweeps=sweeps), results, runs, _say)
+        found = run_optima(OptimaTrial(data, model, n=n, sweeps=sweeps), results, runs, _say)
+        _show(found, as_json, [])
         return
     if experiment not in ("trial", "wiener"):
         raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
@@ -310,13 +318,17 @@ def reproduce(
         running = Running(trial, results, runs, _say)
         if name and name not in running.contenders():
             raise typer.BadParameter(f"no {name!r}; known: {list(running.contenders())}")
-        _ = running.judge() if part == "judge" else running.attack(part, name or None)
+        found = running.judge() if part == "judge" else running.attack(part, name or None)
+        _show(found or {}, as_json, [])
         return
     result = run_trial(trial, results, runs, _say)
+    rows = []
     for control, sets in proportions(result).items():
+        gains = {} if control == "none" else gains_over_none(result, control)
         for key, share in sets.items():
-            change = "" if control == "none" else f"  {gains_over_none(result, control)[key]}"
-            print(f"{control:20} {key:20} {share}{change}")
+            change = str(gains.get(key, ""))
+            rows.append({"control": control, "set": key, "right": str(share), "gain": change})
+    _show(result, as_json, rows)
 
 
 @app.command()
@@ -325,24 +337,59 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Fewer repeats.")] = False,
     sizes: Annotated[bool, typer.Option(help="Only the paper's model sizes.")] = False,
     fit: Annotated[bool, typer.Option(help="Only the fit, against the stored SVD.")] = False,
+    scale: Annotated[
+        bool, typer.Option(help="Only memory of a long fit, and an attack by two processes.")
+    ] = False,
+    faults: Annotated[
+        int, typer.Option(min=0, help="Only faults: so many kills of long work, and what is lost.")
+    ] = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure theory, fit, control and attack, each against what it is compared with."""
-    from pidlib.cost_benchmarks import run_cost_benchmark
-    from pidlib.fit_benchmarks import run_fit_benchmark
+    """Measure theory, fit, control and attack, each against what it is compared with.
 
-    if fit or sizes:
-        if fit:
-            run_fit_benchmark(results, quick=quick, report=_say)
-        if sizes:
-            run_cost_benchmark(results, quick=quick, report=_say)
-        return
+    Example: python -m pidlib bench --sizes --results mine
+    """
     from pidlib.benchmarks import run_benchmarks
+    from pidlib.cost_benchmarks import run_cost_benchmark
+    from pidlib.faults import run_faults
+    from pidlib.fit_benchmarks import run_fit_benchmark
+    from pidlib.scale_benchmarks import run_scale_benchmark
     from pidlib.theory_benchmarks import run_theory_benchmark
 
-    run_theory_benchmark(results, quick=quick, report=_say)
-    run_benchmarks(results, quick=quick, report=_say)
-    run_fit_benchmark(results, quick=quick, report=_say)
-    run_cost_benchmark(results, quick=quick, report=_say)
+    part, runs = {"results": results, "report": _say}, {}
+    if faults:
+        runs["faults"] = run_faults(kills=faults, **part)
+    part["quick"] = quick
+    if scale:
+        runs["scale"] = run_scale_benchmark(**part)
+    every = not (faults or scale or fit or sizes)
+    if every:
+        runs["theory"] = run_theory_benchmark(**part)
+        runs["control"] = run_benchmarks(**part)
+    if fit or every:
+        runs["fit"] = run_fit_benchmark(**part)
+    if sizes or every:
+        runs["sizes"] = run_cost_benchmark(**part)
+    _show(runs, as_json, [])
+
+
+@app.command()
+def budget(
+    n: Annotated[int, typer.Option(min=1, help="Rows attacked in each part of the grid.")] = 1000,
+    results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
+    times: Annotated[
+        Path | None, typer.Option(help="Folder with the bench-cost.json of another machine.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate what the paper's whole grid of attacks costs, from what was measured.
+
+    Example: python -m pidlib bench --sizes --results mine && python -m pidlib budget --times mine
+    """
+    from pidlib.budgets import grid_budget
+
+    rows = [one._asdict() for one in grid_budget(results, n, times)]
+    _show({"n": n, "models": rows}, as_json, rows)
 
 
 def main() -> None:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
-from shutil import rmtree
-from time import monotonic
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
-from pidlib.files import check_sha256, write_json, write_tensors
+from pidlib.checkpoints import FOREIGN, Checkpoint
 from pidlib.subspaces import Moments
 
-CARD = "fit.json"
 _One = TypeVar("_One")
 
 
@@ -85,36 +78,35 @@ class Accumulators:
         names = ("batches", "rows", "correct", "truncated")
         return {name: getattr(self, name) for name in names}
 
-    def save(self, folder: Path, about: Mapping[str, Any]) -> None:
-        """Keep the sums in a folder; the old ones stay until the new ones are whole.
+    @property
+    def tokens(self) -> dict[str, list[int]]:
+        """Tokens and examples behind each sum."""
+        return {name: [one.tokens, one.examples] for name, one in self.own}
+
+    def keep(self, checkpoint: Checkpoint, last: bool = False) -> None:
+        """Keep the sums, if it is time, or they are the last and some were kept before.
 
         Parameters
         ----------
-        folder : Path
-        about : mapping
-            What the fit depends on; `restore` refuses sums of another fit.
+        checkpoint : Checkpoint
+        last : bool
 
         Source: ours.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"sums-{self.batches}.safetensors"
-        digest = write_tensors(file, {name: one.embedding.cpu() for name, one in self.own})
-        card = {
-            "of": dict(about),
-            "file": file.name,
-            "sha256": digest,
-            "counts": self.counts,
-            "tokens": {name: [one.tokens, one.examples] for name, one in self.own},
-        }
-        write_json(folder / CARD, card)
-        for old in folder.glob("sums-*"):
-            if old.name != file.name:
-                old.unlink()
+        if checkpoint.due or last and checkpoint.begun:
+            sums = {name: one.embedding.cpu() for name, one in self.own}
+            checkpoint.keep(sums, self.batches, counts=self.counts, tokens=self.tokens)
 
     @classmethod
-    def restore(cls, folder: Path, about: Mapping[str, Any], terms: str = "PID") -> Accumulators:
+    def begin(cls, checkpoint: Checkpoint, about: Mapping[str, Any], terms: str) -> Accumulators:
         """Take up sums that were kept; none are there: begin with none.
+
+        Parameters
+        ----------
+        checkpoint : Checkpoint
+        about : mapping
+            What the fit depends on besides its batches.
+        terms : str
 
         Raises
         ------
@@ -123,22 +115,11 @@ class Accumulators:
 
         Source: ours.
         """
-        made, path = cls(terms), Path(folder) / CARD
-        if not path.is_file():
+        made, kept = cls(terms), checkpoint.begin(about)
+        if kept is None:
             return made
         try:
-            card = json.loads(path.read_text(encoding="utf-8"))
-            of, file = card["of"], path.parent / card["file"]
-            if file.parent != path.parent:
-                raise LookupError(card["file"])
-            changed = [k for k in {**of, **about} if of.get(k) != about.get(k)]
-            if changed:
-                told = "; ".join(f"{k}: {of.get(k)!r} there, {about.get(k)!r} now" for k in changed)
-                raise ValueError(
-                    f"{path.parent.name} holds an unfinished fit of another kind ({told})"
-                )
-            check_sha256(file, card["sha256"])
-            sums = load_file(file)
+            sums, card = kept
             for name in made.counts:
                 setattr(made, name, int(card["counts"][name]))
             if sums:
@@ -147,19 +128,8 @@ class Accumulators:
                 for name, one in made.own:
                     one.embedding = sums[name]
                     one.tokens, one.examples = card["tokens"][name]
-        except (
-            TypeError,
-            AttributeError,
-            LookupError,
-            ArithmeticError,
-            RecursionError,
-            UnicodeDecodeError,
-            json.JSONDecodeError,
-            SafetensorError,
-        ) as error:
-            raise ValueError(
-                f"{path.parent.name} holds no unfinished fit that can be read ({error!r}); delete it"
-            ) from None
+        except FOREIGN as error:
+            raise checkpoint.unreadable(error) from None
         return made
 
     def all_reduce(self) -> None:
@@ -188,53 +158,6 @@ class Accumulators:
         told = torch.tensor(list(self.counts.values()))
         distributed.all_reduce(told)
         self.batches, self.rows, self.correct, self.truncated = told.tolist()
-
-
-class Checkpoint:
-    """Where a fit keeps its sums now and then.
-
-    Parameters
-    ----------
-    folder : path
-        Of this fit alone. It may go once the controller is written.
-    of : mapping
-        What decides the batches, such as the hash of the text and the batch size: sums of
-        other batches are refused.
-    every : float
-        Seconds between two writings, at least 0.
-
-    Examples
-    --------
-    >>> Checkpoint("runs/fit", {"data": "..."}, every=-1)
-    Traceback (most recent call last):
-    ...
-    ValueError: every is -1; give seconds, at least 0
-
-    Source: ours.
-    """
-
-    def __init__(self, folder: str | Path, of: Mapping[str, Any], every: float = 20.0) -> None:
-        if not every >= 0:
-            raise ValueError(f"every is {every}; give seconds, at least 0")
-        self.folder, self.every = Path(folder), every
-        self._of, self._about, self._last = dict(of), {}, monotonic()
-
-    def begin(self, about: Mapping[str, Any], terms: str) -> Accumulators:
-        """Take up what was kept."""
-        self._about = json.loads(json.dumps({**self._of, **about}))
-        return Accumulators.restore(self.folder, self._about, terms)
-
-    def keep(self, sums: Accumulators, last: bool = False) -> None:
-        """Keep the sums, if it is time, or they are the last and some were kept before."""
-        due = monotonic() - self._last >= self.every
-        if due or last and (self.folder / CARD).is_file():
-            sums.save(self.folder, self._about)
-            self._last = monotonic()
-
-    def clear(self) -> None:
-        """Remove what was kept."""
-        if (self.folder / CARD).is_file():
-            rmtree(self.folder)
 
 
 def after(stream: Iterable[_One], done: int) -> Iterator[_One]:

@@ -72,12 +72,17 @@ TRAININGS = {
 }
 
 
-def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
+def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, Dataset]]:
     """Training and validation rows of the standard adapter, by source.
 
     Captions always; the real files where PIDLIB_DATA_DIR names a folder. From SNLI's
     validation file 1,000 pairs are held out, whole premises at a time. Pairs whose two
     texts also stand in a test file are left out.
+
+    Parameters
+    ----------
+    n : int, optional
+        Rows of the captions, the first; all by default. Making them is what takes time.
 
     Returns
     -------
@@ -86,8 +91,9 @@ def training_data() -> tuple[dict[str, Dataset], dict[str, Dataset]]:
 
     Source: ours; the paper trains on SNLI or MNLI.
     """
-    train = {"captions": load_nli("captions", split="train")}
-    validation = {"captions": load_nli("captions", split="validation", n=HELD_OUT)}
+    held_out = HELD_OUT if n is None else min(n, HELD_OUT)
+    train = {"captions": load_nli("captions", split="train", n=n)}
+    validation = {"captions": load_nli("captions", split="validation", n=held_out)}
     if not os.environ.get(VARIABLE):
         return train, validation
     tested, held = set(), set()
@@ -110,6 +116,7 @@ def make_adapter(
     n: int | None = None,
     report: Callable[[str], None] = print,
     target: Path | None = None,
+    every: float = 60.0,
 ) -> dict:
     """Train an adapter, measure it, write its record.
 
@@ -124,8 +131,8 @@ def make_adapter(
     name : str
         One of `TRAININGS`.
     runs : Path
-        Folder of checkpoints and attacks; a broken-off run goes on from the last whole
-        epoch or example.
+        Folder of checkpoints and attacks; a broken-off run goes on from the last
+        writing or whole example.
     settings : LoraSettings, optional
         Of the start; the seed is that of the training.
     n : int, optional
@@ -133,6 +140,8 @@ def make_adapter(
     report : callable
     target : Path, optional
         Folder that receives the adapter; by default the one `load_model` reads.
+    every : float
+        Seconds between two writings of what is unfinished.
 
     Returns
     -------
@@ -159,7 +168,7 @@ def make_adapter(
     stop = min(START_EPOCHS, first.epochs)
     left = 1 - stop / first.epochs if stop < first.epochs else 1.0
     last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
-    train, validation = training_data()
+    train, validation = training_data(n)
     if n is not None:
         train, validation = (
             {key: rows.select(range(min(n, len(rows)))) for key, rows in part.items()}
@@ -171,7 +180,7 @@ def make_adapter(
 
     begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
     base = _fresh(training, "eager")  # its backward pass is the faster on a processor
-    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop)
+    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
     start = begun / f"epoch-{stop}.safetensors"
     extra = rows.select(_twice(len(rows), training.seed))
     attacked: list[Outcome] = []
@@ -183,7 +192,9 @@ def make_adapter(
     run = runs / name
     method = FreeLB() if training.kind == "freelb" else None
     base = _fresh(training, "eager")
-    end = train_lora(*base, rows, validation, run, last, report, start=start, method=method)
+    end = train_lora(
+        *base, rows, validation, run, last, report, start=start, method=method, every=every
+    )
 
     model = _trained(run / "epoch-1.safetensors", first, training)
     folder = target or ADAPTERS / name

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from pidlib.blocks import read_states
+from pidlib.devices import input_device
 from pidlib.edits import rebuild, row_hash, word_spans
 from pidlib.outcomes import Outcome
 
@@ -137,7 +138,7 @@ def _read(
     )
     offsets = inputs.pop("offset_mapping").numpy()
     with torch.no_grad():
-        states = read_states(model, inputs.to(model.device)).values
+        states = read_states(model, inputs.to(input_device(model))).values
     stack = torch.stack([x.float().cpu() for x in states], dim=2).numpy()  # (B, l, T + 1, d)
     found = []
     for b, spans in enumerate(places):

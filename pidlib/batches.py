@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,51 @@ def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | Non
     if second and len(second) != len(first):
         raise ValueError("some rows are pairs and some single sentences; give one kind")
     return first, second or None
+
+
+WINDOW = 64  # batches that a stream is sorted within
+
+
+def streamed(
+    tokenizer: Any,
+    rows: Iterable[Mapping[str, Any]],
+    batch_size: int = 32,
+    max_length: int = MAX_LENGTH,
+    device: torch.device | str | None = None,
+    num_labels: int | None = None,
+) -> Iterator[Batch]:
+    """Yield a stream of rows as batches, without holding more than a few thousand of them.
+
+    As `batches`, but sorted by length within windows of 64 batches only. The indices count
+    from the start of the stream.
+
+    Parameters
+    ----------
+    tokenizer, batch_size, max_length, device, num_labels
+        As for `batches`.
+    rows : iterable of mappings
+        Read once, from its start; for example a data set of `datasets` that streams.
+
+    Yields
+    ------
+    Batch
+
+    Raises
+    ------
+    ValueError
+        As `batches`; no row in the stream.
+
+    Source: ours.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    source, seen = iter(rows), 0
+    while window := list(islice(source, WINDOW * batch_size)):
+        for batch in batches(tokenizer, window, batch_size, max_length, device, num_labels):
+            yield replace(batch, indices=batch.indices + seen)
+        seen += len(window)
+    if not seen:
+        raise ValueError("there are no rows: give at least one example")
 
 
 def batches(

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pidlib.accumulators import Accumulators, Checkpoint
+from pidlib.accumulators import Accumulators
 from pidlib.bundles import CARD
+from pidlib.checkpoints import Checkpoint
 from pidlib.data import fingerprint, load_nli
+from pidlib.devices import input_device
 from pidlib.feedback import Feedback
 from pidlib.outcomes import read_outcomes
 from pidlib.parts_of_logs import begin_part, merge_parts, part_of
@@ -23,8 +25,8 @@ from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings, Setti
 def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
     """Fit a controller and write it to a folder.
 
-    A fit of subspaces that was broken off goes on where it stopped: its sums are kept beside the
-    folder, in `OUT.unfinished`, until the controller is whole.
+    A fit that was broken off goes on where it stopped: its sums are kept beside the folder, in
+    `OUT.unfinished`, until the controller is whole. (The law "wiener" begins again: it is short.)
 
     Parameters
     ----------
@@ -58,6 +60,12 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=settings.split, n=settings.n)
     common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+    part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
+    checkpoint = Checkpoint(
+        Path(out).with_name(f"{Path(out).name}.unfinished{part}"),
+        {"data": fingerprint(rows), **common, "part": part},
+        settings.every,
+    )
     if settings.law in ESTIMATED:
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
@@ -72,19 +80,14 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             layers=settings.layers,
             perturbed=RandomEdits(settings.mix, source=candidates(settings.resources)),
             rho=settings.rho,
+            checkpoint=checkpoint,
             **common,
         )
         table = controller.diagnose()
     else:
         from pidlib.batches import batches
 
-        stream = team.share(batches(tokenizer, rows, **common, device=model.device))
-        part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
-        checkpoint = Checkpoint(
-            Path(out).with_name(f"{Path(out).name}.unfinished{part}"),
-            {"data": fingerprint(rows), **common, "part": part},
-            settings.every,
-        )
+        stream = team.share(batches(tokenizer, rows, **common, device=input_device(model)))
         controller = PIDController.from_batches(
             model,
             watched(stream, -(-len(rows) // settings.batch_size // team.count), "fit", team.first),
@@ -101,8 +104,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     if team.first:
         controller.save_pretrained(out)
     team.wait()
-    if settings.law not in ESTIMATED:
-        checkpoint.clear()
+    checkpoint.clear()
     return {
         "settings": settings.told(),
         "summary": controller.summary(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pidlib.accumulators import Accumulators, Checkpoint
-from pidlib.batches import MAX_LENGTH, batches
+from pidlib.accumulators import Accumulators
+from pidlib.batches import MAX_LENGTH, batches, streamed
 from pidlib.blocks import Blocks, Control, find_blocks
 from pidlib.bundles import kind_of, refused
+from pidlib.cards import card, write_card
+from pidlib.checkpoints import Checkpoint
+from pidlib.devices import input_device
 from pidlib.diagnosis import Diagnosis, LayerDiagnosis
 from pidlib.eigenbases import Eigenbases, Origin, learn, load, save
 from pidlib.estimator import FORMAT as ESTIMATOR
 from pidlib.estimator import Estimator
 from pidlib.feedback import Feedback, is_controlled
+from pidlib.hub import folder_of
 from pidlib.laws import (
     LAWS,
     Gain,
@@ -143,7 +147,7 @@ class PIDController(Feedback):
         cls,
         model: nn.Module,
         tokenizer: Any,
-        rows: Sequence[Mapping[str, Any]],
+        rows: Iterable[Mapping[str, Any]],
         scheme: str = "PD",
         variance: float = 0.99,
         c: float = 1e-3,
@@ -159,6 +163,7 @@ class PIDController(Feedback):
         correct_only: bool = True,
         perturbed: Perturb | None = None,
         rho: float | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> PIDController | Estimator:
         """Fit a controller on clean text, in one pass.
 
@@ -167,8 +172,9 @@ class PIDController(Feedback):
         model : transformers.PreTrainedModel
             Sequence classifier in evaluation mode.
         tokenizer : transformers.PreTrainedTokenizerBase
-        rows : sequence of mappings
-            Keys `premise`, `hypothesis` (or `text`) and `label`.
+        rows : iterable of mappings
+            Keys `premise`, `hypothesis` (or `text`) and `label`. A stream, such as
+            `datasets.load_dataset(..., streaming=True)`, is read once and never held.
         scheme, variance, c, law, gains, layers
             See the class; all of them can be changed later by `retune`. The laws "wiener"
             and "terminal" take `layers`, `perturbed` and `rho` only, and need no labels.
@@ -187,6 +193,9 @@ class PIDController(Feedback):
         rho : float, optional
             For these two laws: perturbed words for each clean one; 0.5 for "wiener", 1 for
             "terminal" when left out.
+        checkpoint : Checkpoint, optional
+            Keeps what was learnt so far now and then, so that a fit that was broken off goes on.
+            The law "wiener", whose fit is short, makes no use of it.
 
         Returns
         -------
@@ -217,6 +226,11 @@ class PIDController(Feedback):
                     f"the law {law!r} has no scheme, variance, c, gains, terms or keep; it takes "
                     "layers (a list), perturbed and rho"
                 )
+            if not isinstance(rows, Sized):
+                raise ValueError(
+                    f"the law {law!r} reads its rows several times, and these are a stream; give a "
+                    "list, such as list(rows.take(2000))"
+                )
             rule, usual = ESTIMATED[law]
             return Estimator.fit(
                 model,
@@ -229,9 +243,11 @@ class PIDController(Feedback):
                 batch_size=batch_size,
                 max_length=max_length,
                 blocks=blocks,
+                checkpoint=checkpoint,
             )
-        where = next(model.parameters()).device
-        stream = batches(tokenizer, rows, batch_size, max_length, where)
+        where = input_device(model)
+        cut = batches if isinstance(rows, Sized) else streamed
+        stream = cut(tokenizer, rows, batch_size, max_length, where)
         return cls.from_batches(
             model,
             stream,
@@ -239,6 +255,7 @@ class PIDController(Feedback):
             terms=terms,
             keep=keep,
             correct_only=correct_only,
+            checkpoint=checkpoint,
             scheme=scheme,
             variance=variance,
             c=c,
@@ -425,10 +442,12 @@ class PIDController(Feedback):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the controller to a folder: JSON and safetensors, whole or not at all.
 
+        Beside them stands a card for readers, README.md; one that was written by hand stays.
+
         Parameters
         ----------
         folder : path
-            Made if it is not there.
+            Made when missing.
 
         Source: ours.
         """
@@ -443,12 +462,13 @@ class PIDController(Feedback):
             "layers": layers,
         }
         save(self.bases, settings, Path(folder))
+        write_card(Path(folder), card(self.summary(), self.origin, self.diagnose().records()))
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | Path, allow_expanding: bool = False
+        cls, folder: str | Path, allow_expanding: bool = False, revision: str | None = None
     ) -> PIDController | Estimator:
-        """Read a controller from a folder; one of the law "wiener" comes as `Estimator`.
+        """Read a controller; one of the laws "wiener" and "terminal" comes as `Estimator`.
 
         The folder may come from anybody: it holds JSON and plain numbers, no code runs, and
         nothing outside it is read.
@@ -456,8 +476,11 @@ class PIDController(Feedback):
         Parameters
         ----------
         folder : path
+            Or `owner/name` on HuggingFace's hub, where there is no folder of that name.
         allow_expanding : bool
             Take a controller under which states may grow; see `pidlib.soundness`.
+        revision : str, optional
+            Branch, tag or commit on the hub.
 
         Returns
         -------
@@ -473,7 +496,7 @@ class PIDController(Feedback):
 
         Source: ours.
         """
-        folder = Path(folder)
+        folder = folder_of(folder, revision)
         if kind_of(folder) == ESTIMATOR:
             return Estimator.from_pretrained(folder, allow_expanding)
         bases, settings = load(folder)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from pidlib.batches import batches
+from pidlib.devices import input_device
 from pidlib.feedback import Feedback
 
 
@@ -52,7 +53,7 @@ def innovation_scores(
         raise ValueError("the controller controls no state, so it has no innovation to score")
     scores = np.zeros((len(rows), len(states)))
     with controller.claimed(model) as found:
-        for batch in batches(tokenizer, rows, batch_size, device=model.device):
+        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
             seen: dict[int, torch.Tensor] = {}
             begin = _watching(controller, seen)
             with torch.inference_mode(), found.control(begin=begin, layers=controller.hooked):
@@ -146,7 +147,7 @@ def doubt(
     """
     scores = np.zeros(len(rows))
     with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, device=model.device):
+        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
             sure = model(**batch.inputs).logits.softmax(-1).amax(-1)
             scores[batch.indices] = 1.0 - sure.double().cpu().numpy()
     return scores

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pidlib.accumulators import Accumulators, Checkpoint, after
+from pidlib.accumulators import Accumulators, after
 from pidlib.blocks import Blocks, read_states
 from pidlib.bundles import Layout, read_bundle, refused, write_bundle
+from pidlib.checkpoints import Checkpoint
 from pidlib.fingerprints import fingerprint
 from pidlib.labels import check_labels, label_order
 from pidlib.soundness import check_bases, check_settings, check_terms
@@ -225,7 +226,7 @@ def learn(
     order = label_order(model.config) if correct_only else None
     blocks = tuple(fingerprint(found))
     about = {"blocks": list(blocks), "terms": terms, "correct_only": correct_only}
-    sums = checkpoint.begin(about, terms) if checkpoint else Accumulators(terms)
+    sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
     for batch in after(batches, sums.batches):
         with torch.inference_mode():
             values, mask, logits = read_states(model, batch.inputs, found)
@@ -237,9 +238,9 @@ def learn(
                 mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
             sums.add(values, mask)
         if checkpoint:
-            checkpoint.keep(sums)
+            sums.keep(checkpoint)
     if checkpoint:
-        checkpoint.keep(sums, last=True)
+        sums.keep(checkpoint, last=True)
     if merge is not None:
         merge(sums)
     if sums.rows == 0:

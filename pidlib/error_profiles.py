@@ -13,6 +13,7 @@ from torch import Tensor
 from pidlib.batches import MAX_LENGTH, texts
 from pidlib.blocks import read_states
 from pidlib.controller import PIDController
+from pidlib.devices import input_device
 from pidlib.eigenbases import Eigenbases
 from pidlib.gains import attenuation
 
@@ -105,8 +106,8 @@ def error_profiles(
     energy, tokens = 0.0, 0
     for start in range(0, len(same), batch_size):
         chosen = same[start : start + batch_size]
-        clean = _encode(tokenizer, [rows[k] for k in chosen], model.device)
-        moved = _encode(tokenizer, [attacked[k] for k in chosen], model.device)
+        clean = _encode(tokenizer, [rows[k] for k in chosen], input_device(model))
+        moved = _encode(tokenizer, [attacked[k] for k in chosen], input_device(model))
         x = _states(model, clean)
         mask = clean["attention_mask"].cpu().double()
         z = _states(model, moved)
@@ -221,7 +222,7 @@ def outside_norms(
     sums = {i: np.zeros(depth) for i in terms}
     for start in range(0, len(rows), batch_size):
         part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
-        inputs = _encode(tokenizer, part, model.device)
+        inputs = _encode(tokenizer, part, input_device(model))
         mask = inputs["attention_mask"].bool().cpu()
         states = _states(model, inputs)[:depth]
         seen = {

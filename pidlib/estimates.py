@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pidlib.batches import MAX_LENGTH
 from pidlib.blocks import Blocks, find_blocks
+from pidlib.devices import input_device
 from pidlib.laws import Gain, Static
 from pidlib.perturbations import Perturb, perturbed_rows
 from pidlib.units import Units, paired_units
@@ -173,7 +174,7 @@ def fit_estimates(
         raise ValueError(f"no state {wrong[0]!r}; there are 0 to {found.depth - 1}")
     if model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
-    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, model.device)
+    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, input_device(model))
     made: dict[int, Estimate] = {}
     for t in sorted(set(layers)):
         joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
@@ -213,7 +214,7 @@ def measured(
     Source: ours.
     """
     found = find_blocks(model, blocks)
-    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, model.device)
+    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, input_device(model))
     made: dict[int, Estimate] = {}
     for t, (A, b) in sorted(maps.items()):
         joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})

@@ -14,12 +14,14 @@ from torch import nn
 from pidlib.batches import MAX_LENGTH
 from pidlib.blocks import Control, find_blocks
 from pidlib.bundles import Layout, read_bundle, refused, write_bundle
+from pidlib.cards import card, write_card
+from pidlib.checkpoints import Checkpoint
 from pidlib.eigenbases import Origin
 from pidlib.estimates import RULES, Estimate, Fit, fit_estimates, measured
 from pidlib.feedback import Feedback, is_controlled
 from pidlib.fingerprints import fingerprint
 from pidlib.laws import Gain, Static
-from pidlib.perturbations import Perturb, RandomEdits
+from pidlib.perturbations import Perturb, described
 from pidlib.soundness import COUNT, NUMBER, OBJECT, TEXT, check_fields, check_map
 from pidlib.terminal import EPOCHS, RATE, descend
 
@@ -89,6 +91,7 @@ class Estimator(Feedback):
         epochs: int = EPOCHS,
         rate: float = RATE,
         report: Callable[[str], None] = lambda _: None,
+        checkpoint: Checkpoint | None = None,
     ) -> Estimator:
         """Fit on clean text and random changes of it; labels are not used.
 
@@ -105,7 +108,7 @@ class Estimator(Feedback):
             See `pidlib.estimates.fit_estimates`; for the rule "terminal" `pidlib.terminal`.
         blocks : str or torch.nn.ModuleList, optional
             Where the blocks are, for an architecture that pidlib does not know.
-        epochs, rate, report
+        epochs, rate, report, checkpoint
             For the rule "terminal": see `pidlib.terminal.descend`.
 
         Returns
@@ -129,7 +132,7 @@ class Estimator(Feedback):
         if rule == TERMINAL:
             maps = descend(
                 model, tokenizer, rows, perturbed, chosen, rho, epochs, rate, report=report,
-                **settings,
+                checkpoint=checkpoint, **settings,
             )  # fmt: skip
             few = [rows[k] for k in range(min(len(rows), MEASURED))]
             made = measured(model, tokenizer, few, perturbed, maps, **settings)
@@ -151,7 +154,7 @@ class Estimator(Feedback):
             tokens=first.fit.words,
             truncated=0,
         )
-        return cls(made, origin, float(rho), rule, _told(perturbed))
+        return cls(made, origin, float(rho), rule, described(perturbed))
 
     def up_to(self, t: int) -> Estimator:
         """Correct the states up to x_t only, without a new fit.
@@ -278,6 +281,7 @@ class Estimator(Feedback):
             "fits": fits,
         }
         write_bundle(Path(folder), tensors, FORMAT, about, asdict(self.origin))
+        write_card(Path(folder), card(self.summary(), self.origin, self.diagnose()))
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, allow_expanding: bool = False) -> Estimator:
@@ -335,10 +339,3 @@ def _layout(about: Mapping[str, Any], origin: Mapping[str, Any]) -> Layout:
     return {f"{key}.step": ("F32", (d, d)) for key in fits} | {
         f"{key}.b": ("F32", (d,)) for key in fits
     }
-
-
-def _told(perturbed: Perturb) -> str:
-    """Name what changed the text."""
-    if isinstance(perturbed, RandomEdits):
-        return f"{perturbed.edits} random edits a row ({perturbed.mix})"
-    return f"changed by {getattr(perturbed, '__name__', type(perturbed).__name__)}"

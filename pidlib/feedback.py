@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
@@ -11,6 +13,7 @@ from torch import Tensor, nn
 from pidlib.blocks import Blocks, Control, find_blocks
 from pidlib.eigenbases import Origin
 from pidlib.fingerprints import changed_blocks
+from pidlib.hub import send
 from pidlib.laws import Gain
 
 _ATTACHED: WeakKeyDictionary[nn.Module, Feedback] = WeakKeyDictionary()
@@ -65,6 +68,52 @@ class Feedback:
         str
         """
         raise NotImplementedError
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the controller to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+        """
+        raise NotImplementedError
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool | None = None,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str | None = None,
+    ) -> str:
+        """Send the controller to HuggingFace's hub, with its card.
+
+        Parameters
+        ----------
+        name : str
+            `owner/name`; made when missing.
+        private : bool, optional
+            Of a repository that is made.
+        token : str, optional
+            The one that is logged in by default.
+        revision : str, optional
+            Branch to write to.
+        commit_message : str, optional
+
+        Returns
+        -------
+        str
+            Address of the commit.
+
+        Source: ours.
+        """
+        with TemporaryDirectory() as folder:
+            self.save_pretrained(folder)
+            return send(
+                Path(folder), name, private, token=token, revision=revision,
+                commit_message=commit_message,
+            )  # fmt: skip
 
     @property
     def depth(self) -> int:

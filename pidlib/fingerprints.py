@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -77,8 +77,20 @@ def changed_blocks(found: Blocks, known: Sequence[Mapping[str, str]]) -> list[st
 
 def _digest(module: nn.Module, dtype: torch.dtype) -> str:
     digest = hashlib.sha256()
-    for name, weight in sorted(module.named_parameters()):
+    for name, weight in sorted(_weights(module)):
         digest.update(f"{name} {tuple(weight.shape)}\n".encode())
         plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
         digest.update(plain.view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _weights(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
+    for name, weight in module.named_parameters():
+        if weight.is_meta:
+            from accelerate.utils import align_module_device
+
+            owner, _, own = name.rpartition(".")
+            with align_module_device(module.get_submodule(owner), "cpu"):
+                weight = getattr(module.get_submodule(owner), own).detach().clone()
+        yield name, weight

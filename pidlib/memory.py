@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from pidlib.blocks import read_states
+from pidlib.devices import input_device
 from pidlib.perturbations import Perturb, perturbed_rows
 from pidlib.units import paired_units
 from pidlib.wiener import shrunk
@@ -80,7 +81,7 @@ def _states(
             [rows[k] for k in chosen],
             [changed[k][1] for k in chosen],
             [changed[k][0] for k in chosen],
-            model.device,
+            input_device(model),
         )
         with torch.no_grad():
             pair = [(one, read_states(model, one.inputs).values) for one in (clean, moved)]

@@ -16,6 +16,7 @@ from pidlib.attacks import RECIPES
 from pidlib.batches import batches
 from pidlib.controller import PIDController
 from pidlib.data import fingerprint, load_nli
+from pidlib.devices import input_device
 from pidlib.experiments import fit_rows, pack, stored_rows, unpack
 from pidlib.files import write_json
 from pidlib.labels import label_order
@@ -155,10 +156,10 @@ def judge(
 
     Source: ours.
     """
-    order = torch.tensor(label_order(model.config), device=model.device)
+    order = torch.tensor(label_order(model.config), device=input_device(model))
     right = np.zeros(len(rows), bool)
     curves, left, tokens = np.zeros(control.sweeps + 1), 0.0, 0
-    for batch in batches(tokenizer, rows, batch_size, device=model.device):
+    for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
         solved = control.solve(model, batch.inputs)
         answers = solved.output.logits[:, order].argmax(-1).cpu()
         right[batch.indices] = (answers == batch.labels).numpy()

@@ -232,3 +232,26 @@ def perturbed_rows(
             )
         made.append((rebuild(row, edits), edits))
     return made
+
+
+def described(perturb: Perturb) -> str:
+    """Name what changes the text.
+
+    Parameters
+    ----------
+    perturb : RandomEdits or function
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> described(str.lower)
+    'changed by lower'
+
+    Source: ours.
+    """
+    if isinstance(perturb, RandomEdits):
+        return f"{perturb.edits} random edits a row ({perturb.mix})"
+    return f"changed by {getattr(perturb, '__name__', type(perturb).__name__)}"

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from pidlib.batches import MAX_LENGTH, batches
+from pidlib.devices import input_device
 from pidlib.labels import label_order
 
 
@@ -47,10 +48,10 @@ def predict(
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
-    order = torch.tensor(label_order(model.config), device=model.device)
+    order = torch.tensor(label_order(model.config), device=input_device(model))
     answers = np.empty(len(rows), dtype=np.int64)
     with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, max_length, model.device):
+        for batch in batches(tokenizer, rows, batch_size, max_length, input_device(model)):
             logits = model(**batch.inputs).logits[:, order]
             answers[batch.indices] = logits.argmax(-1).cpu().numpy()
     return answers

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pidlib.experiments import proportions
+from pidlib.experiments import ADAPTIVE, gains_over_none, proportions
 from pidlib.models import training_record
 from pidlib.results import is_stale, paper_table, read_result
 
@@ -139,6 +139,41 @@ def scheme_rows(
                 cells = {s: 100 * shares[f"{s} {100 * variance:g} %"][key].value for s in schemes}
                 rows.append(_best(training, OURS, attack, cells))
     return rows
+
+
+def adaptive_gains(
+    result: Mapping[str, Any], control: str
+) -> dict[str, tuple[float, float, float, int]]:
+    """Gains of a control in points: on clean text, and against attackers who see it.
+
+    Parameters
+    ----------
+    result : mapping
+        A recorded trial with adaptive attacks on `control`.
+    control : str
+        Name of the condition, for example "P-D 99 %".
+
+    Returns
+    -------
+    dict of attack to (gain, low, high, n)
+        The attack as in the paper's tables; "None" is clean text. The interval is one of
+        95 %, from n pairs.
+
+    Raises
+    ------
+    ValueError
+        The control was not attacked by itself.
+
+    Source: ours.
+    """
+    gains, found = gains_over_none(result, control), {}
+    for attack, key in ATTACKS.items():
+        pair = gains.get(key if attack == "None" else ADAPTIVE + key)
+        if pair is None:
+            raise ValueError(f"{result['name']} has no adaptive {attack} against {control!r}")
+        low, high = pair.interval()
+        found[attack] = (100 * pair.gain, 100 * low, 100 * high, pair.n)
+    return found
 
 
 def _best(training: str, model: str, attack: str, cells: Mapping[str, float]) -> dict[str, Any]:

@@ -123,8 +123,15 @@ def write_result(
         "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
+    result["content_sha256"] = _content_hash(result)
     write_json(path, result)
     return result
+
+
+def _content_hash(result: dict) -> str:
+    """Sha256 of all that a result file holds besides this sum."""
+    plain = json.loads(json.dumps({k: v for k, v in result.items() if k != "content_sha256"}))
+    return configuration_hash(plain)
 
 
 def read_result(path: Path) -> dict:
@@ -144,7 +151,8 @@ def read_result(path: Path) -> dict:
         No such file; the message says which command writes result files.
     ValueError
         Not JSON (`pidlib.soundness.parse_json`), another schema, a field missing or of another
-        kind, or a configuration whose hash differs.
+        kind, or a configuration or content whose hash differs. (Files written by early versions
+        have none of their content.)
 
     Source: ours.
     """
@@ -166,10 +174,13 @@ def read_result(path: Path) -> dict:
     check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
     try:
         seen = configuration_hash(result["configuration"])
+        content = _content_hash(result) if "content_sha256" in result else None
     except RecursionError:
         raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
     if seen != result["configuration_sha256"]:
         raise ValueError(f"{path.name}: the configuration was changed after it was written")
+    if content is not None and content != result["content_sha256"]:
+        raise ValueError(f"{path.name} was changed after it was written; record it again")
     return result
 
 

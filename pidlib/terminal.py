@@ -23,7 +23,10 @@ from torch.nn.functional import kl_div
 
 from pidlib.batches import MAX_LENGTH, texts
 from pidlib.blocks import Blocks, find_blocks
-from pidlib.perturbations import Perturb, perturbed_rows
+from pidlib.checkpoints import FOREIGN, Checkpoint
+from pidlib.devices import input_device
+from pidlib.fingerprints import fingerprint
+from pidlib.perturbations import Perturb, described, perturbed_rows
 from pidlib.wiener import Affine
 
 EPOCHS = 3
@@ -44,6 +47,7 @@ def descend(
     max_length: int = MAX_LENGTH,
     blocks: Any = None,
     report: Callable[[str], None] = lambda _: None,
+    checkpoint: Checkpoint | None = None,
 ) -> dict[int, Affine]:
     """Bring the terminal cost down, all states together, from no control.
 
@@ -65,6 +69,9 @@ def descend(
     blocks : str or sequence of modules, optional
     report : callable
         Gets one line for each epoch.
+    checkpoint : Checkpoint, optional
+        Keeps the maps now and then: work that was broken off goes on from there, over the same
+        rows, and ends with the same bits.
 
     Returns
     -------
@@ -74,7 +81,8 @@ def descend(
     ------
     ValueError
         No rows, no states or some that do not exist; epochs, rate or rho out of range; a model
-        that is no classifier or in training mode; a cost that is not finite.
+        that is no classifier or in training mode; a cost that is not finite; a checkpoint of
+        other work.
 
     Source: ours; terminal cost: paper Eq. (1) and its Section 2.
     """
@@ -99,12 +107,17 @@ def descend(
         return x + (u if mask is None else u * mask)
 
     optimizer = torch.optim.Adam(unknown, lr=rate)
-    total, step = epochs * -(-len(rows) // _BATCH), 0
-    for epoch in range(epochs):
+    each = -(-len(rows) // _BATCH)
+    costs: list[float] = []
+    if checkpoint is not None:
+        about = {"states": sorted(steps), "rho": rho, "epochs": epochs, "rate": rate, "seed": seed}
+        about |= {"perturbed": described(perturb), "blocks": list(fingerprint(found))}
+        costs = _taken_up(checkpoint, about, unknown, optimizer)
+    total, begun = epochs * each, len(costs)
+    for epoch in range(begun // each, epochs):
         changed = [row for row, _ in perturbed_rows(rows, perturb, seed + epoch)]
-        costs = []
-        for part in _parts(rows, seed + epoch):
-            step += 1
+        for part in list(_parts(rows, seed + epoch))[max(begun - epoch * each, 0) :]:
+            step = len(costs) + 1
             for group in optimizer.param_groups:
                 group["lr"] = rate * min(step / _WARMUP, (total - step + 1) / total, 1.0)
             target, cost = wanted[part], 0.0
@@ -118,7 +131,10 @@ def descend(
             costs.append(float(cost.detach()))
             if not np.isfinite(costs[-1]):
                 raise ValueError(f"the cost is {costs[-1]} at step {step}; lower the rate {rate}")
-        report(f"epoch {epoch + 1} of {epochs}: terminal cost {np.mean(costs):.4f}")
+            if checkpoint is not None and checkpoint.due:
+                checkpoint.keep(_given(unknown, optimizer), step, costs=costs)
+        done = np.mean(costs[epoch * each :])
+        report(f"epoch {epoch + 1} of {epochs}: terminal cost {done:.4f}")
     return {
         t: Affine(
             np.eye(len(moves[t])) + steps[t].detach().double().cpu().numpy(),
@@ -128,12 +144,41 @@ def descend(
     }
 
 
+def _given(unknown: Sequence[Tensor], optimizer: torch.optim.Adam) -> dict[str, Tensor]:
+    """Maps and moments, as a checkpoint keeps them."""
+    made = {f"value.{k}": v.detach().cpu().clone() for k, v in enumerate(unknown)}
+    for k, v in enumerate(unknown):
+        made |= {f"{name}.{k}": one.cpu().clone() for name, one in optimizer.state[v].items()}
+    return made
+
+
+def _taken_up(
+    checkpoint: Checkpoint,
+    about: Mapping[str, Any],
+    unknown: Sequence[Tensor],
+    optimizer: torch.optim.Adam,
+) -> list[float]:
+    """Take up what was kept; return the costs so far."""
+    kept = checkpoint.begin(about)
+    if kept is None:
+        return []
+    try:
+        for k, v in enumerate(unknown):
+            v.data.copy_(kept.tensors[f"value.{k}"])
+            moments = {name: kept.tensors[f"{name}.{k}"] for name in ("exp_avg", "exp_avg_sq")}
+            optimizer.state[v] = {name: one.to(v.device) for name, one in moments.items()}
+            optimizer.state[v]["step"] = kept.tensors[f"step.{k}"]
+        return [float(cost) for cost in kept.card["costs"]]
+    except FOREIGN as error:
+        raise checkpoint.unreadable(error) from None
+
+
 def _logits(model: Any, tokenizer: Any, rows: Sequence[Any], max_length: int) -> Tensor:
     first, second = texts(rows)
     inputs = tokenizer(
         first, second, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
     )
-    logits = getattr(model(**inputs.to(model.device)), "logits", None)
+    logits = getattr(model(**inputs.to(input_device(model))), "logits", None)
     if logits is None or logits.ndim != 2:
         raise ValueError(
             f"{type(model).__name__} gives no logits (rows, labels); the terminal cost needs a "

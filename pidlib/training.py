@@ -17,6 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from pidlib.batches import MAX_LENGTH, texts
+from pidlib.checkpoints import Checkpoint
 from pidlib.data import fingerprint
 from pidlib.files import sha256, write_json, write_tensors
 from pidlib.freelb import FreeLB, plain_backward
@@ -133,8 +134,9 @@ def train_lora(
     start: Path | None = None,
     stop: int | None = None,
     method: FreeLB | None = None,
+    every: float = 60.0,
 ) -> Curve:
-    """Fine-tune with LoRA, writing a checkpoint after each epoch.
+    """Fine-tune with LoRA, writing a checkpoint after each epoch, and now and then within one.
 
     Parameters
     ----------
@@ -147,8 +149,9 @@ def train_lora(
         Held-out pairs by name, judged after each epoch.
     out : Path
         Folder for `epoch-N.safetensors` (trained weights and the optimiser's moments) and
-        `curve.json`. A run that finds them goes on from the last whole epoch; it refuses
-        when they were made with other settings or data.
+        `curve.json`, and for the epoch under way `unfinished`. A run that finds them goes on
+        from there and ends with the same bits; it refuses when they were made with other
+        settings or data.
     settings : LoraSettings, optional
     report : callable
         Gets one line of text now and then.
@@ -158,6 +161,8 @@ def train_lora(
         Stop after so many epochs of the schedule, so that others can start from there.
     method : FreeLB, optional
         Train on disturbed embeddings; by default on the text as it is.
+    every : float
+        Seconds between two writings within an epoch.
 
     Returns
     -------
@@ -195,11 +200,20 @@ def train_lora(
     run = json.loads(json.dumps(run))
     curve = _resume(out, run, trained, optimizer)
     step = len(curve.epochs) * -(-len(rows) // settings.batch_size)
+    unfinished = Checkpoint(out / "unfinished", run, every)
+    kept = unfinished.begin({})
     for epoch in range(len(curve.epochs) + 1, (stop or settings.epochs) + 1):
         torch.manual_seed(settings.seed * 1000 + epoch)
         peft_model.train()
         started, losses = time.perf_counter(), []
-        for part in _shuffled(lengths, settings.batch_size, settings.seed * 1000 + epoch):
+        if kept is not None and kept.card["epoch"] == epoch:  # else that epoch became whole
+            started -= kept.card["seconds"]
+            losses = kept.tensors["losses"].tolist()
+            _take(kept.tensors, trained, optimizer)
+            torch.set_rng_state(kept.tensors["random"])
+        parts = _shuffled(lengths, settings.batch_size, settings.seed * 1000 + epoch)
+        step += len(losses)
+        for part in parts[len(losses) :]:
             step += 1
             rise, fall = step / max(1, settings.warmup_steps), (steps - step) / steps
             for group in optimizer.param_groups:
@@ -215,6 +229,11 @@ def train_lora(
             losses.append(float(loss))
             if not np.isfinite(losses[-1]):
                 raise ValueError(f"the loss is {losses[-1]} at step {step}; lower learning_rate")
+            if unfinished.due:
+                now = {"losses": torch.tensor(losses, dtype=torch.float64)}
+                now |= _given(trained, optimizer) | {"random": torch.get_rng_state()}
+                spent = round(time.perf_counter() - started, 1)
+                unfinished.keep(now, step, epoch=epoch, seconds=spent)
             if step % 200 == 0:
                 rate = (time.perf_counter() - started) / len(losses)
                 report(
@@ -234,7 +253,8 @@ def train_lora(
                 "seconds": round(time.perf_counter() - started, 1),
             }
         )
-        _checkpoint(out, run, curve, trained, optimizer)
+        _checkpoint(out, run, curve, _given(trained, optimizer))
+        unfinished.clear()
         report(f"epoch {epoch}: {curve.epochs[-1]}")
     return curve
 
@@ -253,13 +273,18 @@ def _shuffled(lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarra
     return parts
 
 
-def _checkpoint(out: Path, run: dict, curve: Curve, trained: dict, optimizer: Any) -> None:
+def _given(trained: dict, optimizer: Any) -> dict[str, torch.Tensor]:
+    """Weights and moments of the optimiser, copied."""
     tensors = {f"weight.{k}": p.detach().clone() for k, p in trained.items()}
     for k, p in trained.items():
         state = optimizer.state[p]
         tensors[f"mean.{k}"] = state["exp_avg"].clone()
         tensors[f"square.{k}"] = state["exp_avg_sq"].clone()
         tensors[f"step.{k}"] = state["step"].clone()
+    return tensors
+
+
+def _checkpoint(out: Path, run: dict, curve: Curve, tensors: dict) -> None:
     write_tensors(out / f"epoch-{len(curve.epochs)}.safetensors", tensors)
     write_json(out / "curve.json", {"run": run, "epochs": curve.epochs})
 
@@ -281,7 +306,10 @@ def _resume(out: Path, run: dict, trained: dict, optimizer: Any) -> Curve:
 
 def _restore(checkpoint: Path, trained: dict, optimizer: Any) -> None:
     """Take weights and moments from a checkpoint."""
-    tensors = load_file(checkpoint)
+    _take(load_file(checkpoint), trained, optimizer)
+
+
+def _take(tensors: Mapping[str, torch.Tensor], trained: dict, optimizer: Any) -> None:
     for k, p in trained.items():
         p.data.copy_(tensors[f"weight.{k}"])
         optimizer.state[p] = {

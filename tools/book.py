@@ -23,7 +23,7 @@ BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
 PAGES = ("book", "notebooks", "tools", "_config.yml", "_toc.yml")
-LIBRARY = ("pidlib", "requirements.txt")
+LIBRARY = ("pidlib", "requirements.txt", "book/results")
 
 
 def fingerprint(names: tuple[str, ...], root: Path = ROOT) -> str:
@@ -43,18 +43,18 @@ def changed(stamp: Path, value: str) -> bool:
     return not stamp.exists() or stamp.read_text() != value
 
 
-def sphinx(extra: list[str], env: dict[str, str]) -> int:
+def sphinx(extra: list[str], env: dict[str, str], root: Path = ROOT) -> int:
     """Jupyter Book with every warning an error."""
     program = str(Path(sys.executable).with_name("jupyter-book"))
     command = [program, "build", ".", "-W", "-n", "--keep-going", *extra]
-    return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+    return subprocess.run(command, cwd=root, env=env, check=False).returncode
 
 
 def build() -> int:
     """Run what changed and build the site."""
     start = time.perf_counter()
     library, pages = BUILD / ".library-hash", BUILD / ".pages-hash"
-    # The cache knows a chapter by its cells alone, so a change of the library must empty it.
+    # The cache knows a chapter by its cells alone, so a change of what they use must empty it.
     now = fingerprint(LIBRARY)
     if changed(library, now):
         shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)

@@ -22,9 +22,9 @@ DOOR = "__main__"  # the command line, which has a page of its own
 GATHERED = "check"  # one module that gathers the names of many, check_...
 # What only other modules of pidlib use. It may change from version to version.
 PLUMBING = {
-    "accumulators", "bundles", "commands", "contenders", "descent", "drafts", "engine", "files",
-    "offline", "parts", "parts_of_logs", "processes", "scenes", "settings", "soundness", "units",
-    "environment", "wording", "wordnet",
+    "accumulators", "bundles", "checkpoints", "commands", "contenders", "descent", "devices",
+    "drafts", "engine", "environment", "faults", "files", "offline", "parts", "parts_of_logs",
+    "processes", "scenes", "settings", "soundness", "units", "wording", "wordnet",
 }  # fmt: skip
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "Notes")
 TAGS = ("Source", "Departure")

@@ -2,6 +2,7 @@
 
 python tools/notebooks.py run PATH...         execute, store the outputs and the seconds taken
 python tools/notebooks.py normalise PATH...   write in one form, run nothing
+python tools/notebooks.py stamp PATH...       note the result files behind outputs that lack it
 python tools/notebooks.py check [PATH...]     say what is wrong; default: all in _toc.yml
 """
 
@@ -19,6 +20,8 @@ import nbformat
 import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+
+from sources import STAMP, stale, stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ("image/svg+xml", "image/png", "application/vnd.plotly.v1+json")
@@ -54,8 +57,11 @@ def environment() -> dict[str, str]:
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The same notebook without whatever differs from run to run."""
+    drawn = notebook.metadata.get(STAMP, {})
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     notebook.metadata["language_info"] = {"name": "python"}
+    if drawn:
+        notebook.metadata[STAMP] = nbformat.from_dict(dict(sorted(drawn.items())))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     seen: dict[str, int] = {}
     for cell in notebook.cells:
@@ -108,6 +114,7 @@ def run(path: Path, timeout: int = 600) -> float:
     )
     start = time.perf_counter()
     client.execute(env=environment())
+    stamp(notebook, run=True)
     write(normalise(notebook), path)
     return time.perf_counter() - start
 
@@ -124,6 +131,7 @@ def problems(path: Path) -> list[str]:
     counts = [cell.execution_count for cell in cells]
     if counts != list(range(1, len(cells) + 1)):
         found.append(f"cells were not run once, in order: {counts}")
+    found += stale(notebook)
     names = [c.metadata.get("mystnb", {}).get("figure", {}).get("name") for c in cells]
     twice = {name for name in names if name and names.count(name) > 1}
     found += [f"figure name {name!r} is used twice" for name in sorted(twice)]
@@ -158,7 +166,7 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["run", "normalise", "check"])
+    parser.add_argument("what", choices=["run", "normalise", "stamp", "check"])
     parser.add_argument("paths", nargs="*", type=Path)
     asked = parser.parse_args()
     paths = [path.resolve() for path in asked.paths] or in_toc()
@@ -168,8 +176,11 @@ def main() -> int:
             if asked.what == "run":
                 taken[path] = run(path)
                 print(f"{path.name}: ran in {taken[path]:.1f} s", flush=True)
-            if asked.what == "normalise":
-                write(normalise(nbformat.read(path, as_version=4)), path)
+            if asked.what in ("normalise", "stamp"):
+                notebook = normalise(nbformat.read(path, as_version=4))
+                if asked.what == "stamp":
+                    stamp(notebook, run=False)
+                write(notebook, path)
         except (CellExecutionError, TimeoutError, FileNotFoundError) as error:
             print(f"{path.name}: failed; the file was left as it was\n{error}", flush=True)
             failed += 1

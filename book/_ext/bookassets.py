@@ -34,7 +34,8 @@ class PlotlyMime:
         if data.mime_type == "image/svg+xml":
             return [nodes.raw(text=svg_box(data), format="html", classes=["output", "svg"])]
         if data.mime_type == PLOTLY:
-            return [nodes.raw(text=plotly_box(data), format="html", classes=["output", "plotly"])]
+            box = plotly_box(data.content, alt(data))
+            return [nodes.raw(text=box, format="html", classes=["output", "plotly"])]
         return None
 
 
@@ -43,12 +44,13 @@ def alt(data) -> str:
     return escape(data.cell_metadata.get("mystnb", {}).get("image", {}).get("alt", ""), quote=True)
 
 
-def plotly_box(data) -> str:
-    spec = dict(data.content)
+def plotly_box(content, words: str) -> str:
+    """A plotly figure for the page, with its alt text."""
+    spec = dict(content)
     text = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")
     height = int(spec.get("layout", {}).get("height", 450))
     return (
-        f'<div class="book-plotly" role="figure" aria-label="{alt(data)}"'
+        f'<div class="book-plotly" role="figure" aria-label="{words}"'
         f' style="min-height:{height}px"><script type="application/json">{text}</script>'
         "<noscript>This figure needs JavaScript; its numbers are printed below.</noscript></div>"
     )
@@ -92,6 +94,8 @@ def copy_assets(app, error):
 
 def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
+    if not config.html_theme_options.get("repository_url"):
+        config.html_theme_options.pop("launch_buttons", None)  # there is nothing to launch from
     if os.environ.get("BOOK_STORED_OUTPUTS") == "1":  # the tests' build runs no notebook
         config.nb_execution_mode = "off"
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from pidlib import PIDController
-from pidlib.accumulators import CARD, Accumulators, Checkpoint
+from pidlib.accumulators import Accumulators
 from pidlib.batches import batches
+from pidlib.checkpoints import CARD, Checkpoint
 
 
 def stream(tiny, size=4):
@@ -73,4 +74,5 @@ def test_changed_or_foreign_sums_are_refused(tiny, tmp_path):
 
 
 def test_nothing_kept_is_a_fresh_start(tmp_path):
-    assert Accumulators.restore(tmp_path, {}).counts == Accumulators().counts
+    begun = Accumulators.begin(Checkpoint(tmp_path, {}), {}, "PID")
+    assert begun.counts == Accumulators().counts

@@ -9,6 +9,7 @@ from transformers import AutoModel
 
 from pidlib import PIDController, load_model, load_nli
 from pidlib.batches import texts
+from pidlib.checkpoints import Checkpoint
 from pidlib.estimator import Estimator
 from pidlib.models import base_folder
 from pidlib.perturbations import RandomEdits, perturbed_rows
@@ -77,6 +78,39 @@ def test_the_same_seed_gives_the_same_maps_and_any_states(model):
     assert list(first) == [1, 4]
     assert all((first[t].A == again[t].A).all() for t in first)
     assert any((first[t].A != other[t].A).any() for t in first)
+
+
+@pytest.mark.parametrize("steps", [2, 4, 5])
+def test_broken_off_it_ends_with_the_same_maps(tiny, tmp_path, monkeypatch, steps):
+    torch.set_num_threads(1)
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(128)
+
+    def run(folder=None):
+        keep = Checkpoint(folder, {"data": "x"}, every=0) if folder else None
+        said = []
+        found = descend(
+            model, tokenizer, rows, TYPOS, [0, 1], epochs=2, report=said.append, checkpoint=keep
+        )
+        return found, said
+
+    whole, told = run()
+    kept = Checkpoint.keep
+
+    def failing(self, tensors, place, **card):
+        kept(self, tensors, place, **card)
+        if place == steps:  # of four an epoch
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Checkpoint, "keep", failing)
+        run(tmp_path / "sums")
+    again, said = run(tmp_path / "sums")
+    for t, one in whole.items():
+        assert (one.A == again[t].A).all() and (one.b == again[t].b).all()
+    assert said[-1] == told[-1]
+    with pytest.raises(ValueError, match="rate: 0.0003 there, 0.001 now"):
+        keep = Checkpoint(tmp_path / "sums", {"data": "x"})
+        descend(model, tokenizer, rows, TYPOS, [0, 1], rate=1e-3, epochs=2, checkpoint=keep)
 
 
 def test_it_can_be_chosen_like_the_closed_forms(model):

@@ -85,6 +85,48 @@ def test_a_run_broken_off_ends_with_the_same_weights(tiny, tmp_path):
     assert all(torch.equal(whole[key], half[key]) for key in whole)
 
 
+@pytest.mark.parametrize("method", [None, FreeLB()])
+def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(
+    tiny, tmp_path, monkeypatch, method
+):
+    torch.set_num_threads(1)
+    backward, calls = (FreeLB.backward if method else plain_backward), []
+
+    def failing(*parts):
+        calls.append(1)
+        if len(calls) == 7:  # of four steps an epoch: in the second
+            raise KeyboardInterrupt
+        return backward(*parts)
+
+    def run(folder):
+        model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+        settings = LoraSettings(**(vars(SETTINGS) | {"epochs": 2}))
+        return train_lora(
+            model, tokenizer, rows_of(32), {}, folder, settings, lambda _: None,
+            method=method, every=0,
+        )  # fmt: skip
+
+    run(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        if method:
+            patch.setattr(FreeLB, "backward", failing)
+        else:
+            patch.setattr("pidlib.training.plain_backward", failing)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "half")
+    assert (tmp_path / "half" / "unfinished").is_dir()
+    curve = run(tmp_path / "half")
+    assert [one["epoch"] for one in curve.epochs] == [1, 2]
+    assert not (tmp_path / "half" / "unfinished").exists()
+    whole, half = (load_file(tmp_path / name / "epoch-2.safetensors") for name in ("whole", "half"))
+    assert all(torch.equal(whole[key], half[key]) for key in whole)
+    losses = [
+        [one["loss"] for one in json.loads((tmp_path / name / "curve.json").read_text())["epochs"]]
+        for name in ("whole", "half")
+    ]
+    assert losses[0] == losses[1]  # no step is counted twice or left out
+
+
 def test_a_folder_of_another_run_is_refused(tiny, tmp_path):
     settings = LoraSettings(**(vars(SETTINGS) | {"epochs": 1}))
     train(tiny, tmp_path, settings)

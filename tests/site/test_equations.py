@@ -28,6 +28,7 @@ MATHEMATICS = (
     "wiener",
     "kalman",
     "memory",
+    "excursions",
 )
 LABELS = (
     r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 
 import pytest
 import yaml
@@ -106,3 +108,63 @@ def test_a_change_of_the_library_is_noticed(tmp_path):
     source.write_text("a = 1\n")
     source.rename(tmp_path / "lib" / "b.py")
     assert changed(stamp, fingerprint(("lib",), tmp_path))
+
+
+def test_the_site_is_packed_whole(tmp_path, monkeypatch, capsys):
+    import book
+
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    monkeypatch.setattr(book, "SITE", tmp_path / "html")
+    assert book.dist() == 1 and "run make book first" in capsys.readouterr().out
+    (tmp_path / "html/book").mkdir(parents=True)
+    for name in ("index.html", "book/intro.html"):
+        (tmp_path / "html" / name).write_text(name)
+    assert book.dist() == 0
+    with zipfile.ZipFile(tmp_path / "dist/book.zip") as packed:
+        files = {name for name in packed.namelist() if not name.endswith("/")}
+        assert files == {"index.html", "book/intro.html"}
+        assert packed.read("book/intro.html") == b"book/intro.html"
+    assert [path.name for path in (tmp_path / "dist").iterdir()] == ["book.zip"]
+
+
+def test_the_citation_file_is_whole_and_names_the_paper():
+    from pidlib import __version__
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["cff-version"] == "1.2.0" and cited["type"] in ("software", "dataset")
+    assert {"message", "title", "authors"} <= cited.keys()  # what the schema requires
+    assert set(cited) <= {
+        "abstract", "authors", "cff-version", "commit", "contact", "date-released", "doi",
+        "identifiers", "keywords", "license", "license-url", "message", "preferred-citation",
+        "references", "repository", "repository-artifact", "repository-code", "title", "type",
+        "url", "version",
+    }  # fmt: skip
+    assert cited["authors"] == [{"name": "The pidlib authors"}]
+    assert cited["version"] == __version__ and cited["license"] == "MIT"
+    [paper] = cited["references"]
+    assert {"type", "title", "authors"} <= paper.keys()
+    assert [set(author) for author in paper["authors"]] == [{"family-names", "given-names"}] * 5
+    bib = (ROOT / "book/references.bib").read_text().replace("{", "").replace("}", "")
+    assert f"title = {paper['title']}," in bib and f"url = {paper['url']}" in bib
+
+
+def test_how_to_cite_says_what_the_citation_file_says():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    text = (ROOT / "book/how-to-run.md").read_text().split("## How to cite")[1]
+    text = re.sub(r" +", " ", re.sub(r"[{}]", "", text))
+    for key in ("title", "version"):
+        assert f"{key} = {cited[key]}" in text
+    [paper] = cited["references"]
+    names = [f"{author['family-names']}, {author['given-names']}" for author in paper["authors"]]
+    assert f"author = {' and '.join(names)}," in text
+    assert [key for key in ("title", "journal", "year", "url") if str(paper[key]) not in text] == []
+
+
+def test_binder_installs_the_pins_and_the_library():
+    folder = ROOT / ".binder"
+    name = (folder / "requirements.txt").read_text().split()[1]
+    assert (folder / name).resolve() == ROOT / "requirements.txt"
+    assert os.access(folder / "postBuild", os.X_OK)
+    python = (folder / "runtime.txt").read_text().strip().removeprefix("python-")
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert wanted == f">={python}"

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
-from notebooks import pages
+from notebooks import ROOT, in_toc, pages
+from pidlib.budgets import grid_budget
+from pidlib.excursions import excursion_rows
+from pidlib.recorded import gains_over_none
+from pidlib.results import read_result
+from sources import RESULTS, files_of
 
 PAGES = pages()
 each_page = pytest.mark.parametrize("page", PAGES)
@@ -104,13 +112,130 @@ def test_stylesheets_fetch_nothing_from_elsewhere(site):
     assert found == []
 
 
+def test_the_whole_site_is_light(site):
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 40_000_000
+
+
 @pytest.mark.parametrize("name", ["plotly.min.js", "mathjax/tex-mml-chtml.js", "book.css"])
 def test_local_copies_are_there(site, name):
     assert (site / "_static" / name).stat().st_size > 1000
 
 
+def tables(page: str) -> list[list[list[str]]]:
+    """Cells of the bodies of a page's tables."""
+    return [
+        [[cell.get_text(strip=True) for cell in row.select("td")] for row in body.select("tr")]
+        for body in soup(page).select("article table.table tbody")
+    ]
+
+
 def test_front_page_shows_numbers_of_the_chapter(site):
-    table = soup("book/intro").find("article").find("table")
-    cells = [cell.get_text(strip=True) for cell in table.select("tbody tr td:not(:first-child)")]
+    table = next(t for t in tables("book/intro") if t[0][0] == "base")
+    cells = [cell for row in table for cell in row[1:]]
     assert len(cells) == 10  # clean and four attacks, base and controlled
     assert all(re.fullmatch(r"\d+(\.\d)? ?%", cell) for cell in cells), cells
+
+
+def test_front_page_shows_the_gains_of_the_result_file(site):
+    result = read_result(RESULTS / "wiener-snli-test-minilm-nli.json")
+    gains = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
+    table = next(t for t in tables("book/intro") if t[0][0] == "no attack")
+    keys = ["clean", *(f"adaptive {name}" for name in ("a2t", "pso", "textbugger", "textfooler"))]
+    assert len(table) == len(keys)
+    above = set()
+    for key, row in zip(keys, table, strict=True):
+        wanted = []
+        for pair in (gain[key] for gain in gains):
+            low, high = pair.interval()
+            text = f"{100 * pair.gain:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+            wanted.append(text.replace("-", "−"))
+            above |= {wanted[-1]} if low > 0 else set()
+        assert row[1:] == [*wanted, f"{pair.n:,}"]
+    names = ["A2T", "PSO", "TextBugger", "TextFooler"]
+    texts = [item.get_text() for item in soup("book/intro").select("article li")]
+    for start, gain in zip(("The paper’s P-D", "Terminal-cost"), gains, strict=True):
+        told = next(text for text in texts if text.strip().startswith(start))
+        up = [n for n, k in zip(names, keys[1:], strict=True) if gain[k].interval()[0] > 0]
+        wanted = f"{len(up)} of {len(names)} attacks" if up else "No gain is shown under any"
+        assert wanted in told
+        first = told.split(" of ")[0]
+        assert [name for name in names if name in first] == up
+    bold = {cell.get_text() for cell in soup("book/intro").select("article td strong")}
+    assert bold == above
+
+
+def test_front_page_has_one_light_figure_with_its_numbers(site):
+    boxes = soup("book/intro").select("article .book-plotly")
+    assert len(boxes) == 1 and len(str(boxes[0])) < 150_000
+    sliders = json.loads(boxes[0].script.string)["layout"]["sliders"]
+    assert [dial["currentvalue"]["prefix"] for dial in sliders] == [
+        "control cost c = ",
+        "later pushes = ",
+    ]
+    table = next(t for t in tables("book/intro") if t[0][0] == "no control")
+    assert table == [list(row.values()) for row in excursion_rows()]
+
+
+def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
+    minutes = 0
+    for path in in_toc():
+        said = [c.source for c in nbformat.read(path, as_version=4).cells]
+        minutes += int(re.search(r"About (\d+) minutes to read", "\n".join(said))[1])
+    told = re.search(r"all of them take about (\d+)(½?) hours", soup("book/intro").get_text())
+    assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
+
+
+NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_figure_drawn_from_result_files_says_so(site, page):
+    notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
+    drawn, wanted = files_of(notebook), []
+    for place, cell in enumerate(notebook.cells):
+        if cell.metadata.get("mystnb", {}).get("figure") and place in drawn:
+            wanted.append(drawn[place])
+    lines = soup(page).select("article .book-provenance")
+    assert len(lines) == len(wanted)
+    for line, names in zip(lines, wanted, strict=True):
+        assert line.find_previous("figure") is not None
+        text = line.get_text()
+        for name in (name for name in names if name.endswith(".json")):
+            result = read_result(RESULTS / name)
+            told = [name, result["command"], result["data"]["name"], result["date"]]
+            told += [f"n = {result['data']['n']}"] if result["data"]["n"] else []
+            told += [f"seed {result['seed']}", f"torch {result['versions']['torch']}"]
+            assert [one for one in told if one not in text] == []
+        assert f"tools/notebooks.py run {page}.ipynb" in text
+
+
+@each_page
+def test_no_launch_button_without_an_address(site, page):
+    address = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    buttons = soup(page).select(".dropdown-launch-buttons")
+    assert bool(buttons) == bool(address and page.startswith("notebooks/"))
+
+
+def test_reliability_page_shows_the_recorded_faults_and_scale(site):
+    faults = read_result(RESULTS / "bench-faults.json")["counts"]
+    table = next(t for t in tables("book/reliability") if t[0][0] == faults[0]["job"])
+    for one, row in zip(faults, table, strict=True):
+        numbers = [one[k] for k in ("kills", "inside", "most_in_a_row", "finished", "equal")]
+        assert row == [one["job"], *map(str, numbers), ", ".join(one["lost"]) or "nothing"]
+    text = soup("book/reliability").get_text()
+    assert f"In all {sum(one['kills'] for one in faults)} kills" in text
+    scale = read_result(RESULTS / "bench-scale.json")
+    peaks = scale["stream"]["megabytes"]
+    table = next(t for t in tables("book/reliability") if len(t) == len(peaks))
+    assert [row[1] for row in table] == [f"{peak:,.0f}" for peak in peaks]
+    one, two = (sum(scale["attack"]["attack"][k]) for k in ("1", "2"))
+    table = next(t for t in tables("book/reliability") if t[0][0] == "the attack alone")
+    assert table[0][3] == f"{one / two:.2f}"
+
+
+def test_how_to_run_estimates_the_grid(site):
+    found = grid_budget(RESULTS)
+    table = next(t for t in tables("book/how-to-run") if t[0][0] == found[0].model)
+    assert [row[3] for row in table] == [f"{one.model_hours:.1f}" for one in found]
+    hours = sum(one.model_hours + one.search_hours for one in found)
+    assert f"about {hours:.0f} hours" in soup("book/how-to-run").get_text()

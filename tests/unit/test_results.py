@@ -88,3 +88,23 @@ def test_the_papers_tables_are_whole():
     assert {name: len(paper_table(name)) for name in counts} == counts
     with pytest.raises(ValueError, match="unknown table 'imdb'.*snli"):
         paper_table("imdb")
+
+
+def test_any_change_of_what_was_written_is_seen(tmp_path):
+    made = write_result(
+        tmp_path / "x.json",
+        command="c",
+        configuration={"a": 1},
+        data={"name": "d", "n": 3, "sha256": "0" * 64},
+        model={"name": "m", "sha256": "0" * 64},
+        seed=0,
+        counts={10: {"right": 2, "n": 3}, 9: (1, 2)},
+        seconds=1.0,
+    )
+    assert read_result(tmp_path / "x.json")["content_sha256"] == made["content_sha256"]
+    for old, new in (('"right": 2', '"right": 3'), ('"command": "c"', '"command": "d"')):
+        text = (tmp_path / "x.json").read_text()
+        assert old in text
+        (tmp_path / "y.json").write_text(text.replace(old, new))
+        with pytest.raises(ValueError, match="y.json was changed after it was written"):
+            read_result(tmp_path / "y.json")

@@ -1,0 +1,140 @@
+"""Directives of the front page: what they show is computed while the book is built."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import nbformat
+from bookassets import plotly_box
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from provenance import RESULTS, box
+from sphinx.util.docutils import SphinxDirective
+
+
+class Excursion(SphinxDirective):
+    """The picture of a state that leaves its subspace, its caption, and its numbers."""
+
+    has_content = True
+    option_spec = {"alt": directives.unchanged_required}
+
+    def run(self):
+        from pidlib.excursions import excursion_figure, excursion_rows  # slow to import
+        from pidlib.style import tidy, use_book_style
+
+        use_book_style()
+        spec = tidy(excursion_figure(), 3).to_plotly_json()
+        text = plotly_box(spec, escape(self.options["alt"], quote=True))
+        figure = nodes.figure("", nodes.raw(text=text, format="html"))
+        caption = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        figure += nodes.caption("", "", *caption.children[0].children)
+        return [figure, *parsed(self, table(excursion_rows()))]
+
+
+class Headline(SphinxDirective):
+    """Gains of some controls of one trial when the attacker sees them, and what they show.
+
+    The argument is a result file; each line of the body is `condition: what to call it`.
+    """
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self):
+        from pidlib.reports import adaptive_gains  # slow to import
+        from pidlib.results import read_result
+
+        name = self.arguments[0]
+        self.env.note_dependency(str(RESULTS / name))
+        result = read_result(RESULTS / name)
+        shown = dict(line.split(": ", 1) for line in self.content)
+        gains = {label: adaptive_gains(result, key) for key, label in shown.items()}
+        made = parsed(self, headline(gains))
+        return [*made, nodes.raw(text=box([name], "make book"), format="html")]
+
+
+def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """Role: minutes that some chapters say they take to read, or `all` of them, added up."""
+    from notebooks import in_toc
+
+    wanted = [path for path in in_toc() if text == "all" or path.stem in text.split()]
+    if text != "all" and len(wanted) != len(text.split()):
+        message = inliner.reporter.error(f"unknown chapter among {text!r}", line=lineno)
+        return [], [message]
+    total = 0
+    for path in wanted:
+        cells = nbformat.read(path, as_version=4).cells
+        said = re.search(r"About (\d+) minutes to read", "\n".join(c.source for c in cells))
+        if said is None:
+            message = inliner.reporter.error(f"{path.name} says no time to read", line=lineno)
+            return [], [message]
+        total += int(said[1])
+    return [nodes.Text(duration(total))], []
+
+
+def duration(minutes: int) -> str:
+    """Minutes in words, to the half hour when there are many."""
+    if minutes < 90:
+        return f"{minutes} minutes"
+    halves = round(minutes / 30)
+    return f"about {halves // 2}{'½' if halves % 2 else ''} hours"
+
+
+def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:
+    """Markdown of the table of gains, and of a sentence on each control."""
+    rows = []
+    for attack in next(iter(gains.values())):
+        row = {"points gained": "no attack" if attack == "None" else attack}
+        for label, found in gains.items():
+            gain, low, high, n = found[attack]
+            cell = signed(f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]")
+            row[label] = f"**{cell}**" if low > 0 else cell
+        rows.append(row | {"pairs": f"{n:,}"})
+    return [*table(rows), "", *(f"- {sentence(label, found)}" for label, found in gains.items())]
+
+
+def sentence(label: str, found: dict[str, tuple]) -> str:
+    """What the intervals of one control show."""
+    attacks = [attack for attack in found if attack != "None"]
+    up = [attack for attack in attacks if found[attack][1] > 0]
+    down = [attack for attack in attacks if found[attack][2] < 0]
+    told = f"No gain is shown under any of the {len(attacks)} attacks"
+    if up:
+        told = f"A gain is shown under {listed(up)}, {len(up)} of {len(attacks)} attacks"
+    if down:
+        told += f", a loss under {listed(down)}"
+    _, low, high, _ = found["None"]
+    clean = "no change" if low <= 0 <= high else "a gain" if low > 0 else "a loss"
+    return f"**{label[0].upper()}{label[1:]}:** {told}; on clean text {clean} is shown."
+
+
+def listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def signed(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def table(rows: list[dict[str, str]]) -> list[str]:
+    """Markdown of a table whose columns are the keys."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
+    """Markdown as nodes."""
+    around = nodes.Element()
+    source = directive.get_source_info()[0]
+    directive.state.nested_parse(StringList(lines, source), directive.content_offset, around)
+    return around.children
+
+
+def setup(app):
+    app.add_directive("excursion", Excursion)
+    app.add_directive("headline", Headline)
+    app.add_role("reading-time", reading_time)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,111 @@
+"""Under every figure drawn from result files: where its numbers come from, and how to redraw it.
+
+A chapter whose stored outputs were drawn from other files than those that are there is an error:
+the strict build fails.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from sphinx.util import logging
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from sources import RESULTS, files_of, stale  # noqa: E402
+
+LOGGER = logging.getLogger(__name__)
+RUN = ".venv/bin/python tools/notebooks.py run"
+
+
+def box(names: list[str], redraw: str, folder: Path = RESULTS) -> str:
+    """The provenance of what was drawn from some files, and the command that redraws it."""
+    told = [item(name, names, folder) for name in groups(names)]
+    last = f"To redraw: {code(redraw)}."
+    if len(told) == 1:
+        return f'<p class="book-provenance">{told[0]}. {last}</p>'
+    lines = "".join(f"<li>{line}.</li>" for line in told)
+    return (
+        f'<details class="book-provenance"><summary>Drawn from {len(names)} recorded files: '
+        f"commands, data, versions, dates</summary><ul>{lines}</ul><p>{last}</p></details>"
+    )
+
+
+def groups(names: list[str]) -> list[str]:
+    """Results one by one; the logs of attacks on one model and data set as one."""
+    return list(dict.fromkeys(re.sub(r"-[^-]+\.jsonl$", "-*.jsonl", name) for name in names))
+
+
+def item(name: str, names: list[str], folder: Path) -> str:
+    """What one file, or one group of logs, says of itself."""
+    from pidlib.outcomes import read_outcomes  # slow to import, and few pages need it
+    from pidlib.results import read_result
+
+    if not name.endswith(".jsonl"):
+        result = read_result(folder / name)
+        data = result["data"]
+        return (
+            f"Drawn from {code(name)}: {circumstances(result, data.get('name'), data.get('n'))}. "
+            f"Recorded by {code(result['command'])}"
+        )
+    start, end = name.split("*")
+    logs = [read_outcomes(folder / n) for n in names if n.startswith(start) and n.endswith(end)]
+    trial = read_result(folder / f"trial-{start.removeprefix('attacks/').rstrip('-')}.json")
+    header = logs[0].header
+    recipes = ", ".join(log.header["configuration"]["recipe"] for log in logs)
+    made = {"versions": header["made"]["versions"], "date": trial["date"]}
+    made["seed"] = header["configuration"]["seed"]
+    n = " + ".join(str(len(log.outcomes)) for log in logs)
+    return (
+        f"Drawn by running the model on the attacked text of {code(name)} ({recipes}): "
+        f"{circumstances(made, header['configuration']['data'], n)}. "
+        f"Recorded by {code(trial['command'])}"
+    )
+
+
+def circumstances(made: dict, data: str, n: object) -> str:
+    """Data, n, seed, versions and date in one line."""
+    libraries = ", ".join(f"{name} {made['versions'][name]}" for name in ("torch", "transformers"))
+    many = f", n = {n}" if n else ""  # timings of random weights have no rows
+    return escape(f"{data}{many} · seed {made['seed']} · {libraries} · {made['date']}")
+
+
+def code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def add_lines(app, doctree):
+    """Put the lines under the figures of a chapter; say what is stale."""
+    path = Path(app.env.doc2path(app.env.docname))
+    if path.suffix != ".ipynb":
+        return
+    notebook = nbformat.read(path, as_version=4)
+    here = path.relative_to(app.srcdir)
+    wrong = stale(notebook)
+    for text in wrong:
+        LOGGER.warning("stale provenance: %s; run: %s %s", text, RUN, here, location=str(here))
+    if wrong:
+        return
+    drawn = files_of(notebook)
+    for name in sorted({name for names in drawn.values() for name in names}):
+        app.env.note_dependency(str(RESULTS / name))
+    for cell in list(doctree.findall(is_cell)):
+        figures = list(cell.findall(nodes.figure))
+        if figures and cell["cell_index"] in drawn:
+            text = box(drawn[cell["cell_index"]], f"{RUN} {here}")
+            figures[-1].parent.append(nodes.raw(text=text, format="html"))
+
+
+def is_cell(node) -> bool:
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+
+
+def setup(app):
+    app.connect("doctree-read", add_lines)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,75 @@
+"""The same seed gives the same bytes on one machine; what may differ stays within a tolerance."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pidlib import PIDController, attack, load_model, load_nli
+from pidlib.estimator import Estimator
+from pidlib.files import sha256
+from pidlib.perturbations import RandomEdits
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("minilm-nli")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return load_nli("captions", split="train", n=96)
+
+
+def saved(controller, folder):
+    controller.save_pretrained(folder)
+    return {path.name: sha256(path) for path in folder.iterdir()}
+
+
+def test_the_same_fit_gives_the_same_bytes(model, rows, tmp_path):
+    made = [saved(PIDController.fit(*model, rows), tmp_path / f"p{k}") for k in range(2)]
+    assert made[0] == made[1]
+    for rule in ("regression", "terminal"):
+        settings = {"rule": rule, "layers": [0, 1], "seed": 3}
+        typos = RandomEdits("typos")
+        once, again = (Estimator.fit(*model, rows, typos, **settings) for _ in range(2))
+        assert saved(once, tmp_path / f"{rule}-1") == saved(again, tmp_path / f"{rule}-2")
+        other = Estimator.fit(*model, rows, typos, **(settings | {"seed": 4}))
+        assert saved(other, tmp_path / f"{rule}-3") != saved(once, tmp_path / f"{rule}-1")
+
+
+def answers(model, rows, controller):
+    first, second = list(rows["premise"][:32]), list(rows["hypothesis"][:32])
+    inputs = model.tokenizer(first, second, padding=True, return_tensors="pt")
+    with torch.no_grad(), controller.attached(model.model):
+        return model.model(**inputs).logits
+
+
+def test_batch_size_order_and_threads_change_rounding_only(model, rows):
+    """Sums in another order: eigenvalues to 1e-5 of the largest, logits to 1e-3, ranks equal."""
+    plain = PIDController.fit(*model, rows)
+    wanted, ranks = answers(model, rows, plain), plain.diagnose().records()
+    threads = torch.get_num_threads()
+    backwards = rows.select(range(len(rows))[::-1])
+    others = [PIDController.fit(*model, rows, batch_size=7), PIDController.fit(*model, backwards)]
+    try:
+        torch.set_num_threads(3 - min(threads, 2))
+        others.append(PIDController.fit(*model, rows))
+    finally:
+        torch.set_num_threads(threads)
+    for other in others:
+        for term, values in plain.bases.values.items():
+            scale = values.max(-1, keepdim=True).values
+            assert ((values - other.bases.values[term]).abs() <= 1e-5 * scale).all()
+        assert (answers(model, rows, other) - wanted).abs().max() < 1e-3
+        for one, two in zip(ranks, other.diagnose().records(), strict=True):
+            assert [one[f"rank {i}"] for i in "PID"] == [two[f"rank {i}"] for i in "PID"]
+
+
+def test_an_attack_of_a_row_depends_on_no_other_row(model):
+    rows = load_nli("captions", split="test", n=6)
+    whole = attack(*model, rows, "pso", seed=5)
+    again = attack(*model, rows, "pso", seed=5)
+    part = attack(*model, rows.select([4, 2]), "pso", seed=5, ids=[4, 2])
+    assert whole == again
+    assert sorted(part, key=lambda o: o.id) == [whole[2], whole[4]]

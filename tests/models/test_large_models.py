@@ -1,0 +1,100 @@
+"""Models that do not fit: half precision, maps of devices, weights on disk, text as a stream."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from accelerate import cpu_offload, disk_offload, dispatch_model
+from datasets import IterableDataset
+
+from pidlib import PIDController
+from pidlib.batches import WINDOW, batches, streamed
+from pidlib.evaluation import right_answers
+
+
+def answers(model, tokenizer, rows):
+    first, second = [r["premise"] for r in rows], [r["hypothesis"] for r in rows]
+    inputs = tokenizer(first, second, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        return model(**inputs).logits.float()
+
+
+@pytest.fixture
+def fitted(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
+    found = PIDController.fit(model, tokenizer, rows, variance=0.7, correct_only=False)
+    bare = answers(model, tokenizer, rows)
+    with found.attached(model):
+        return found, bare, answers(model, tokenizer, rows)
+
+
+def test_in_half_precision_it_controls_and_can_be_fitted(tiny, fitted):
+    found, bare, wanted = fitted
+    model, tokenizer, rows = tiny.model("bert").bfloat16(), tiny.tokenizer(), tiny.rows(24)
+    with found.attached(model):
+        seen = answers(model, tokenizer, rows)
+    assert (seen - wanted).abs().max() < 0.2 * (wanted - bare).abs().max()
+    again = PIDController.fit(model, tokenizer, rows, variance=0.7, correct_only=False)
+    for term, values in found.bases.values.items():  # the sums are of double precision
+        assert torch.allclose(values, again.bases.values[term], rtol=0.05, atol=1e-3)
+    with again.attached(model):
+        assert torch.isfinite(answers(model, tokenizer, rows)).all()
+    with pytest.raises(ValueError, match="other weights"), again.attached(tiny.model("bert")):
+        pass
+
+
+@pytest.mark.parametrize("where", ["map", "memory", "disk"])
+def test_weights_may_lie_elsewhere(tiny, fitted, tmp_path, where):
+    found, _, wanted = fitted
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
+    if where == "map":
+        model = dispatch_model(model, {"": "cpu"})
+    elif where == "memory":
+        cpu_offload(model, execution_device="cpu")
+    else:
+        disk_offload(model, str(tmp_path), execution_device="cpu")
+    elsewhere = any(p.is_meta for p in model.parameters())
+    assert elsewhere == (where != "map")
+    with found.attached(model):
+        assert torch.equal(answers(model, tokenizer, rows), wanted)
+        right = right_answers(model, tokenizer, rows)
+    plain = tiny.model("bert")
+    with found.attached(plain):
+        assert (right == right_answers(plain, tokenizer, rows)).all()
+    again = PIDController.fit(model, tokenizer, rows, variance=0.7, correct_only=False)
+    assert again.origin == found.origin
+    assert all(torch.equal(v, again.bases.values[i]) for i, v in found.bases.values.items())
+
+
+def test_a_stream_is_fitted_as_the_rows_are(tiny):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(300)
+    stream = IterableDataset.from_generator(lambda: iter(rows))
+    settings = {"variance": 0.7, "batch_size": 4, "correct_only": False}
+    whole = PIDController.fit(model, tokenizer, rows, **settings)
+    again = PIDController.fit(model, tokenizer, stream, **settings)
+    assert whole.origin == again.origin
+    for term, values in whole.bases.values.items():  # sums in another order: to rounding
+        assert torch.allclose(values, again.bases.values[term], rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match=r"list\(rows.take\(2000\)\)"):
+        PIDController.fit(model, tokenizer, stream, law="terminal", perturbed=str.lower)
+
+
+def test_a_stream_is_read_no_further_than_a_window(tiny):
+    rows, tokenizer, taken = tiny.rows(3 * WINDOW), tiny.tokenizer(), []
+
+    def watched():
+        for row in rows:
+            taken.append(row)
+            yield row
+
+    parts = streamed(tokenizer, watched(), batch_size=1)
+    places = [int(next(parts).indices[0]) for _ in range(3)]
+    assert len(taken) == WINDOW and set(places) < set(range(WINDOW))
+    places += [int(part.indices[0]) for part in parts]
+    assert sorted(places) == list(range(len(rows)))
+    one = [part.inputs["input_ids"].tolist() for part in streamed(tokenizer, rows[:9], 4)]
+    assert one == [part.inputs["input_ids"].tolist() for part in batches(tokenizer, rows[:9], 4)]
+    with pytest.raises(ValueError, match="no rows"):
+        list(streamed(tokenizer, iter(()), 4))
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        list(streamed(tokenizer, rows, 0))

@@ -1,0 +1,52 @@
+"""The cost of the paper's grid follows from the recorded counts and times."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pidlib.budgets import COST, TRIAL, grid_budget
+from pidlib.results import configuration_hash, paper_table, read_result
+
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
+
+
+def test_the_estimate_is_counts_times_seconds(tmp_path):
+    found = {one.model: one for one in grid_budget(RESULTS, 100)}
+    tables = [row for name in ("snli", "mnli", "opt") for row in paper_table(name)]
+    assert set(found) == {row["model"] for row in tables}
+    pairs = {(r["training"], r["dataset"]) for r in tables if r["model"] == "DistilBERT"}
+    one = found["DistilBERT"]
+    assert one.grids == len(pairs)
+    trial = read_result(RESULTS / TRIAL)["attacks"]
+    recipes = ("a2t", "pso", "textbugger", "textfooler")
+    read = sum(trial[r]["forwards"] / trial[r]["n"] for r in recipes) * 100 * len(pairs)
+    assert one.forwards == round(read)
+    cost = read_result(RESULTS / COST)
+    size = next(
+        s
+        for s in cost["counts"]["sizes"]
+        if (s["model"], s["layers"], s["batch"]) == ("DistilBERT", "published", 32)
+    )
+    assert one.model_hours == pytest.approx(read * size["base_seconds"] / 32 / 3600)
+    assert found["RoBERTaLarge"].model_hours > 3 * one.model_hours
+    assert found["RoBERTaLarge"].search_hours == pytest.approx(one.search_hours)
+    for double in grid_budget(RESULTS, 200):
+        assert double.model_hours == pytest.approx(2 * found[double.model].model_hours)
+
+
+def test_times_of_another_machine_count_where_they_are_given(tmp_path):
+    shutil.copy(RESULTS / COST, tmp_path)
+    cost = json.loads((tmp_path / COST).read_text())
+    for size in cost["counts"]["sizes"]:
+        size["base_seconds"] /= 50
+    assert cost["configuration_sha256"] == configuration_hash(cost["configuration"])
+    (tmp_path / COST).write_text(json.dumps(cost))
+    for here, there in zip(grid_budget(RESULTS), grid_budget(RESULTS, times=tmp_path), strict=True):
+        assert there.model_hours == pytest.approx(here.model_hours / 50)
+        assert there.search_hours == here.search_hours
+    with pytest.raises(FileNotFoundError):
+        grid_budget(RESULTS, times=tmp_path / "none")
