@@ -118,13 +118,12 @@ def results() -> str:
     rows, commands = [], []
     for path in sorted(RESULTS.glob("*.json")):
         held = json.loads(path.read_text(encoding="utf-8"))
-        data = held["data"]
-        count = f"{data['n']:,}" if data["n"] else ""
+        count = f"{held['data']['n']:,}" if held["data"]["n"] else ""
         rows.append(
-            f"| `{path.name}` | {data['name']} | {count} "
+            f"| `{path.name}` | {count} "
             f"| {held['seconds'] / 60:,.1f} | {held['machine']['cores']} | {held['date']} |"
         )
         commands.append(f"# {path.name}\n{held['command']}")
-    head = "| file | data | rows | minutes | cores | date |\n|---|---|---|---|---|---|\n"
+    head = "| file | rows | minutes | cores | date |\n|---|---|---|---|---|\n"
     told = "\n".join(commands)
     return f"{head}{chr(10).join(rows)}\n\n:::{{dropdown}} Commands\n```bash\n{told}\n```\n:::"
