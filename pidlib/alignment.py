@@ -25,6 +25,8 @@ class WordStates(NamedTuple):
         Whether the attack replaced the word.
     words : tuple of str
         As they were.
+
+    Source: ours.
     """
 
     clean: np.ndarray

@@ -25,6 +25,8 @@ class WrapperTrial(NamedTuple):
         Time spent inside the wrappers.
     stock_whole, our_whole : float
         Time of the attacks, search and constraints included.
+
+    Source: ours.
     """
 
     examples: int
@@ -141,6 +143,8 @@ class Pace(NamedTuple):
         Per second.
     networks : float
         Share of the time inside the attacked model and the sentence encoder, 0 to 1.
+
+    Source: ours.
     """
 
     seconds: float

@@ -29,6 +29,8 @@ class Batch:
         None when the rows carry no label.
     truncated : int
         Number of rows of this batch cut at the maximum length.
+
+    Source: ours.
     """
 
     indices: np.ndarray
@@ -39,6 +41,15 @@ class Batch:
 
 def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | None]:
     """First and second texts of the rows (second None for single sentences).
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Each with `premise` and `hypothesis`, or with `text`.
+
+    Returns
+    -------
+    (first, second) : lists of str
 
     Raises
     ------

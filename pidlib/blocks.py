@@ -51,6 +51,8 @@ class States(NamedTuple):
         True at real tokens, False at padding.
     logits : tensor or None
         What the model's head made of them; None for a model without a head.
+
+    Source: section 2 of the paper (states of a network).
     """
 
     values: list[Tensor]
@@ -136,6 +138,11 @@ class Blocks:
         """Collect the states of the model's last forward call in a list.
 
         They are taken as they arrive, before any control, whichever was attached first.
+
+        Yields
+        ------
+        list of T + 1 tensors (B, l, d)
+            Empty until the model is called; then x_0, ..., x_T of that call.
 
         Source: paper Eq. (1).
         """

@@ -169,7 +169,22 @@ class Path:
         self.total: torch.Tensor | None = None
 
     def step(self, t: int, x: torch.Tensor, u: torch.Tensor, loss: RunningLoss) -> torch.Tensor:
-        """Note x_t and u_t, add their running loss and return x_t + u_t; u_t is free."""
+        """Note x_t and u_t, add their running loss and return x_t + u_t; u_t is free.
+
+        Parameters
+        ----------
+        t : int
+            Block, from 0.
+        x, u : (..., d) tensors
+            State before the block, and its control.
+        loss : function
+            Running loss of (t, states, u): one number, or one for each example.
+
+        Returns
+        -------
+        (..., d) tensor
+            The controlled state.
+        """
         if u.device != x.device:
             raise ValueError(f"control {t} is on {u.device}, its state on {x.device}; move it")
         self.free.append(u)
@@ -178,7 +193,24 @@ class Path:
     def place(
         self, t: int, x: torch.Tensor, v: torch.Tensor, real: torch.Tensor, loss: RunningLoss
     ) -> torch.Tensor:
-        """Put v in the place of x_t where `real` says so; v is free and u_t follows."""
+        """Put v in the place of x_t where `real` says so; v is free and u_t follows.
+
+        Parameters
+        ----------
+        t : int
+            Block, from 0.
+        x, v : (..., d) tensors
+            State before the block, and the controlled state to put there.
+        real : bool tensor
+            True where v is put; elsewhere the state stays.
+        loss : function
+            Running loss of (t, states, u): one number, or one for each example.
+
+        Returns
+        -------
+        (..., d) tensor
+            The controlled state.
+        """
         self.free.append(v)
         new = torch.where(real, v, x)
         return self._count(t, x, new - x, new, loss)
@@ -208,6 +240,15 @@ class Path:
         """Run the costates back; the last state has been added by hand.
 
         With `partly`, examples that overflow are left to the caller while any is finite.
+
+        Parameters
+        ----------
+        partly : bool
+            Whether some examples may overflow.
+
+        Returns
+        -------
+        ChainSweep
         """
         for t, (v, version) in enumerate(self.arrived):
             if v._version != version:

@@ -36,6 +36,8 @@ class Claim(NamedTuple):
         What the tables give.
     verdict : str
         One of `VERDICTS`.
+
+    Source: the paper's text and tables; the verdict is ours.
     """
 
     number: int

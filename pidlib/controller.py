@@ -426,7 +426,12 @@ class PIDController(Feedback):
         return sum(share * gains[i] * math.sqrt(float(v.sum()) / total) for i, v in rest.items())
 
     def summary(self) -> str:
-        """Return settings and fit on one line."""
+        """Return settings and fit on one line.
+
+        Returns
+        -------
+        str
+        """
         origin = self.bases.origin
         return (
             f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}; "
@@ -476,6 +481,10 @@ class PIDController(Feedback):
             Take a controller under which states may grow; see `pidlib.soundness`.
         revision : str, optional
             Branch, tag or commit on the hub.
+
+        Returns
+        -------
+        PIDController or Estimator
 
         Raises
         ------

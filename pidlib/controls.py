@@ -22,6 +22,10 @@ CONTROLS = Path(__file__).parent / "assets" / "controls"
 def controls() -> list[str]:
     """Names of the controls that ship with pidlib.
 
+    Returns
+    -------
+    list of str
+
     Source: ours.
     """
     return sorted(path.parent.name for path in CONTROLS.glob("*/fit.json"))
@@ -29,6 +33,15 @@ def controls() -> list[str]:
 
 def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
     """What a control was fitted on, for which adapter, by which command, and what was tried.
+
+    Parameters
+    ----------
+    name : str
+        One of `controls()`.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------

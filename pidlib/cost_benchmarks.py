@@ -67,6 +67,10 @@ class RandomControl:
         Shares of the width.
     c : float
     seed : int
+    variance : float
+        What `pidlib.laws` asks for; without effect here, since the ranks are stated.
+    gains : str
+        As for `PIDController.fit`.
 
     Source: ours.
     """
@@ -117,7 +121,18 @@ class RandomControl:
         return Gain(-share * mixed, None, 0.0)
 
     def projection(self, term: str, t: int, _variance: float) -> Tensor:
-        """Q^i_t = I - V V^T, (d, d) float64."""
+        """Q^i_t = I - V V^T, (d, d) float64.
+
+        Parameters
+        ----------
+        term : {"P", "D"}
+        t : int
+            Controlled state, from 0.
+
+        Returns
+        -------
+        (d, d) float64 tensor
+        """
         v = self.frames[t][term].double()
         return torch.eye(len(v), dtype=v.dtype, device=v.device) - v @ v.T
 
@@ -127,17 +142,39 @@ class RandomControl:
         return list(self.controlled)
 
     def begin(self) -> Control:
-        """Make the law."""
+        """Make the law.
+
+        Returns
+        -------
+        Control
+            A function of the block's number, its input and the mask.
+        """
         return Static({t: kinds[self.scheme] for t, kinds in self.feedback.items()})
 
     @contextmanager
     def claimed(self, _model: nn.Module) -> Iterator[Blocks]:
-        """Give the blocks."""
+        """Give the blocks.
+
+        Yields
+        ------
+        Blocks
+        """
         yield self.found
 
     @contextmanager
     def attached(self, model: nn.Module) -> Iterator[nn.Module]:
-        """Control the model."""
+        """Control the model.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            The one that the control was made for.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
+        """
         with self.found.control(begin=self.begin, layers=self.hooked):
             yield model
 
@@ -147,6 +184,16 @@ class RandomControl:
 
         A tensor of zeros, the mask multiplied on, and for each term two tensordots with its
         basis.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            The one that the control was made for.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
         """
         shares = strengths(self.found.depth, self.c)
 

@@ -79,6 +79,15 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
 def data_folder(wanted: str = "the data") -> Path:
     """Return the folder that PIDLIB_DATA_DIR names.
 
+    Parameters
+    ----------
+    wanted : str
+        What the data is called in the error message.
+
+    Returns
+    -------
+    Path
+
     Raises
     ------
     FileNotFoundError
@@ -100,6 +109,17 @@ def data_folder(wanted: str = "the data") -> Path:
 
 def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
     """Rows of a JSON-lines file, each checked.
+
+    Parameters
+    ----------
+    path : Path
+    n : int, optional
+        How many rows, from the first on; all by default.
+
+    Returns
+    -------
+    list of dict
+        With `premise`, `hypothesis` and `label`.
 
     Raises
     ------
@@ -138,6 +158,16 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
 
 def fingerprint(rows) -> str:
     """Sha256 of the rows' text and labels, whatever they were read from.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        With `premise`, `hypothesis` and `label`.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
 
     Examples
     --------

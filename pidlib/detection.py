@@ -94,6 +94,10 @@ class Detector(NamedTuple):
         model, tokenizer, rows, controller
             As for `innovation_scores`; at least 2 rows.
 
+        Returns
+        -------
+        Detector
+
         Raises
         ------
         ValueError

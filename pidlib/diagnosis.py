@@ -74,7 +74,12 @@ class Diagnosis:
     width: int
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows as flat dictionaries, for a table or a data frame."""
+        """Return the rows as flat dictionaries, for a table or a data frame.
+
+        Returns
+        -------
+        list of dict
+        """
         return [
             {"t": row.t, "controlled": "yes" if row.controlled else "no"}
             | {f"rank {i}": rank for i, rank in row.ranks.items()}
@@ -85,7 +90,12 @@ class Diagnosis:
         ]
 
     def frame(self) -> Any:
-        """Return the rows as a pandas data frame."""
+        """Return the rows as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         import pandas
 
         return pandas.DataFrame(self.records()).set_index("t")

@@ -20,7 +20,19 @@ _REACH = 8  # a replacement may contain up to this many copies of what follows t
 
 
 class Edit(NamedTuple):
-    """One word replaced: column name, place of the word in the column, what stands there now."""
+    """One word replaced: column name, place of the word in the column, what stands there now.
+
+    Attributes
+    ----------
+    column : str
+        `premise`, `hypothesis` or `text`.
+    word : int
+        Place of the word in the column, from 0.
+    replacement : str
+        What stands there now.
+
+    Source: ours.
+    """
 
     column: str
     word: int
@@ -192,6 +204,14 @@ def _cost(word: str, piece: str) -> float:
 
 def row_hash(row: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits that tell one row's text and label from another's.
+
+    Parameters
+    ----------
+    row : mapping
+
+    Returns
+    -------
+    str
 
     Examples
     --------

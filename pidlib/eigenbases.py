@@ -55,7 +55,17 @@ class Origin:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Origin:
-        """Read one that was written as JSON."""
+        """Read one that was written as JSON.
+
+        Parameters
+        ----------
+        record : mapping
+            As read from JSON.
+
+        Returns
+        -------
+        Origin
+        """
         return cls(**{**record, "blocks": tuple(record["blocks"])})
 
 
@@ -85,12 +95,33 @@ class Eigenbases:
     def rank(self, term: str, t: int, variance: float) -> int:
         """Smallest rank whose eigenvalues hold the share `variance`.
 
+        Parameters
+        ----------
+        term : {"P", "I", "D"}
+        t : int
+            State, from 0.
+        variance : float
+            Share, above 0 and at most 1.
+
+        Returns
+        -------
+        int
+
         Source: section 3.1. Departure: Σσ² in place of Σσ.
         """
         return rank_for(self.values[term][t], variance)
 
     def basis(self, term: str, t: int, variance: float) -> Tensor:
         """Orthonormal columns V^i_t, (d, r) float64.
+
+        Parameters
+        ----------
+        term, t, variance
+            As for `rank`.
+
+        Returns
+        -------
+        (d, r) float64 tensor
 
         Raises
         ------
@@ -106,7 +137,17 @@ class Eigenbases:
         return self.vectors[term][t, :, :rank].double()
 
     def projection(self, term: str, t: int, variance: float) -> Tensor:
-        """Q^i_t = I - V V^T, (d, d) float64."""
+        """Q^i_t = I - V V^T, (d, d) float64.
+
+        Parameters
+        ----------
+        term, t, variance
+            As for `rank`.
+
+        Returns
+        -------
+        (d, d) float64 tensor
+        """
         basis = self.basis(term, t, variance)
         return torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
 
@@ -114,6 +155,15 @@ class Eigenbases:
         """Second moment E[x_t x_t^T] of one token, (d, d) float64.
 
         Energy in directions that were not kept is spread evenly over them.
+
+        Parameters
+        ----------
+        t : int
+            State, from 0.
+
+        Returns
+        -------
+        (d, d) float64 tensor
         """
         vectors, values = self.vectors["P"][t].double(), self.values["P"][t]
         d, k = vectors.shape
@@ -278,6 +328,14 @@ def save(bases: Eigenbases, settings: Mapping[str, Any], folder: Path) -> None:
 
 def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
     """Read what `save` wrote: bases and settings.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    (bases, settings) : Eigenbases and dict
 
     Raises
     ------

@@ -18,7 +18,19 @@ from pidlib.resources import Candidates
 
 
 class Step(NamedTuple):
-    """One step: the words before and after, the text after it, and its probabilities."""
+    """One step: the words before and after, the text after it, and its probabilities.
+
+    Attributes
+    ----------
+    before, after : str
+        The words that stood there, and those that stand there now.
+    text : str
+        The last column, as it stands after the change.
+    probabilities : tuple of float
+        Of the labels, after the change.
+
+    Source: ours.
+    """
 
     before: str
     after: str
@@ -39,6 +51,8 @@ class Explanation(NamedTuple):
         of the true label falls when the word is deleted; for A2T, the sum of the sizes of
         the gradient by the word's embedding. PSO ranks no words: none.
     steps : tuple of Step
+
+    Source: ours.
     """
 
     outcome: Outcome

@@ -161,6 +161,15 @@ class Estimator(Feedback):
 
         Each map was fitted with the maps before it in place, so only later ones can go.
 
+        Parameters
+        ----------
+        t : int
+            Last state that is corrected.
+
+        Returns
+        -------
+        Estimator
+
         Raises
         ------
         ValueError
@@ -204,7 +213,13 @@ class Estimator(Feedback):
         return list(self.controlled)
 
     def begin(self) -> Control:
-        """Make the law, for one forward call of the model."""
+        """Make the law, for one forward call of the model.
+
+        Returns
+        -------
+        Control
+            A function of the block's number, its input and the mask.
+        """
         return Static({t: kinds["estimate"] for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> list[dict[str, float]]:
@@ -228,7 +243,12 @@ class Estimator(Feedback):
         return rows
 
     def summary(self) -> str:
-        """Return settings and fit on one line."""
+        """Return settings and fit on one line.
+
+        Returns
+        -------
+        str
+        """
         told = ", ".join(map(str, self.controlled))
         if self.rule == TERMINAL:
             name, words = "Terminal control", ""
@@ -243,6 +263,11 @@ class Estimator(Feedback):
         """Write it to a folder: JSON and safetensors, whole or not at all.
 
         What is written is A - I and b in single precision, in which models run.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
 
         Source: ours.
         """
@@ -267,6 +292,10 @@ class Estimator(Feedback):
         folder : path
         allow_expanding : bool
             Take maps that expand more than fitted ones do; see `pidlib.soundness`.
+
+        Returns
+        -------
+        Estimator
 
         Raises
         ------

@@ -21,6 +21,8 @@ class Proportion:
     Attributes
     ----------
     right, n : int
+
+    Source: §3 (accuracy in every table).
     """
 
     right: int
@@ -37,6 +39,15 @@ class Proportion:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Wilson's interval for the share, from 0 to 1.
+
+        Parameters
+        ----------
+        confidence : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (low, high) : tuple of float
 
         Examples
         --------
@@ -65,6 +76,8 @@ class Paired:
     n : int
     p : float
         Exact two-sided McNemar test, from 0 to 1.
+
+    Source: ours.
     """
 
     won: int
@@ -78,7 +91,17 @@ class Paired:
         return (self.won - self.lost) / self.n
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1."""
+        """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1.
+
+        Parameters
+        ----------
+        confidence : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (low, high) : tuple of float
+        """
         same = self.n - self.won - self.lost
         steps = np.repeat([1.0, -1.0, 0.0], [self.won, self.lost, same])
         return bootstrap(steps, confidence)
@@ -193,6 +216,17 @@ def right_answers(
 
 def accuracy(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> Proportion:
     """Right answers of a model on rows.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A sequence classifier and its tokenizer.
+    rows : sequence of mapping
+        With labels.
+
+    Returns
+    -------
+    Proportion
 
     Source: §3 (accuracy in every table).
     """

@@ -47,7 +47,18 @@ class Disturbed:
         return self.system.d
 
     def layer(self, t: int, v: np.ndarray) -> np.ndarray:
-        """Image of the controlled states v, (..., d), under layer t."""
+        """Image of the controlled states v, (..., d), under layer t.
+
+        Parameters
+        ----------
+        t : int
+            Layer, from 0.
+        v : (..., d) array
+
+        Returns
+        -------
+        (..., d) array
+        """
         return self.system.layer(t, v) + self.pushes[t + 1]
 
 

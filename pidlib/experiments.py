@@ -148,7 +148,12 @@ class Running:
         return self.runs / self.trial.name / " ".join(pair)
 
     def contenders(self) -> dict[str, Contender]:
-        """All that is attacked by itself: controls, then rivals."""
+        """All that is attacked by itself: controls, then rivals.
+
+        Returns
+        -------
+        dict of str to Contender
+        """
         wanted = [control_name(*pair) for pair in self.trial.adaptive]
         found = {
             name: Contender(
@@ -160,7 +165,19 @@ class Running:
         return found | self.rivals
 
     def log(self, cell: str, control: str = "") -> str:
-        """Name of the file of an attack's outcomes."""
+        """Name of the file of an attack's outcomes.
+
+        Parameters
+        ----------
+        cell : str
+            A recipe, or "adaptive" and a recipe.
+        control : str
+            Which control is attacked; empty for the trial's first.
+
+        Returns
+        -------
+        str
+        """
         named = [part for part in control.split() if part not in "+%"]
         parts = [self.trial.data, self.trial.model, *cell.split(), *named]
         if control and self.trial.estimated_on:
@@ -214,7 +231,13 @@ class Running:
             self.report(f"{log.stem}: {attack_table(outcomes)}")
 
     def judge(self) -> dict[str, Any]:
-        """Judge every condition on every set and write the result file."""
+        """Judge every condition on every set and write the result file.
+
+        Returns
+        -------
+        dict
+            What the result file holds.
+        """
         trial = self.trial
         sets = {"clean": [self.rows[k] for k in range(len(self.rows))]}
         told = {}

@@ -51,6 +51,10 @@ class FairTrial:
             As `pidlib.results.read_result` gives it.
         recipe, control : str
 
+        Returns
+        -------
+        FairTrial
+
         Raises
         ------
         ValueError
@@ -85,6 +89,18 @@ class FairTrial:
     def accuracy(self, condition: str, key: str) -> float:
         """Share of right answers; of a kind of placebo, the mean over its seeds.
 
+        Parameters
+        ----------
+        condition : str
+            "none", "control", "second", or a placebo such as "noise" (all its seeds).
+        key : str
+            "clean", "transfer" or "adaptive".
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
         Raises
         ------
         ValueError
@@ -93,12 +109,34 @@ class FairTrial:
         return float(np.mean(self._share(condition, key)))
 
     def proportion(self, condition: str, key: str) -> Proportion:
-        """Right answers of one condition on one set, as counts."""
+        """Right answers of one condition on one set, as counts.
+
+        Parameters
+        ----------
+        condition, key : str
+            As for `accuracy`; of a placebo one seed, such as "noise 0".
+
+        Returns
+        -------
+        Proportion
+        """
         bits = self.right[condition][key]
         return Proportion(int(bits.sum()), len(bits))
 
     def gain(self, key: str, over: str = "none") -> Paired:
-        """Control against another condition on one set, row by row."""
+        """Control against another condition on one set, row by row.
+
+        Parameters
+        ----------
+        key : str
+            Set, as for `accuracy`.
+        over : str
+            The other condition, as for `proportion`.
+
+        Returns
+        -------
+        Paired
+        """
         return compare(self.right[over][key], self.right["control"][key])
 
     def beyond(self, kind: str, key: str = "transfer") -> tuple[float, float, float]:
@@ -136,7 +174,12 @@ class FairTrial:
         return [kind for kind in KINDS if any(c.split()[0] == kind for c in self.right)]
 
     def table(self) -> list[dict[str, str]]:
-        """One row a condition: accuracy in percent on each set, with Wilson's interval."""
+        """One row a condition: accuracy in percent on each set, with Wilson's interval.
+
+        Returns
+        -------
+        list of dict
+        """
         rows = []
         for condition in ("none", "control", *self.kinds, "second"):
             if condition not in self.right and condition not in self.kinds:
@@ -157,7 +200,12 @@ class FairTrial:
         return f"{100 * found.value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
+        """Questions, what the intervals answer (yes, no or not shown), and the numbers.
+
+        Returns
+        -------
+        list of (question, answer, numbers)
+        """
         found = []
         cost = self.gain("clean")
         found.append(("Does it cost clean accuracy?", _read(*cost.interval(), -1), str(cost)))

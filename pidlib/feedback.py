@@ -22,6 +22,15 @@ _ATTACHED: WeakKeyDictionary[nn.Module, Feedback] = WeakKeyDictionary()
 def is_controlled(found: Blocks) -> bool:
     """Whether some feedback is attached to these blocks.
 
+    Parameters
+    ----------
+    found : Blocks
+        As `pidlib.blocks.find_blocks` gives them.
+
+    Returns
+    -------
+    bool
+
     Source: ours.
     """
     return found.modules[0] in _ATTACHED
@@ -42,15 +51,31 @@ class Feedback:
     hooked: list[int]
 
     def begin(self) -> Control:
-        """Make the law anew, for one forward call of the model."""
+        """Make the law anew, for one forward call of the model.
+
+        Returns
+        -------
+        Control
+            A function of the block's number, its input and the mask.
+        """
         raise NotImplementedError
 
     def summary(self) -> str:
-        """Return settings and fit on one line."""
+        """Return settings and fit on one line.
+
+        Returns
+        -------
+        str
+        """
         raise NotImplementedError
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the controller to a folder, whole or not at all."""
+        """Write the controller to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+        """
         raise NotImplementedError
 
     def push_to_hub(
@@ -144,6 +169,10 @@ class Feedback:
     @contextmanager
     def claimed(self, model: nn.Module) -> Iterator[Blocks]:
         """Keep every other controller off a model for as long as the context lasts.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
 
         Yields
         ------

@@ -93,7 +93,17 @@ def fine_tuned(
 
 
 class Rate(NamedTuple):
-    """Shares of right answers on held-out rows at one learning rate; 0 is the model as it is."""
+    """Shares of right answers on held-out rows at one learning rate; 0 is the model as it is.
+
+    Attributes
+    ----------
+    rate : float
+        Learning rate.
+    clean, perturbed : float
+        Shares of right answers, from 0 to 1.
+
+    Source: ours.
+    """
 
     rate: float
     clean: float
@@ -101,7 +111,16 @@ class Rate(NamedTuple):
 
 
 class FineTuning(NamedTuple):
-    """What was chosen (None where no rate is cheap enough), out of what; the first has rate 0."""
+    """What was chosen (None where no rate is cheap enough), out of what; the first has rate 0.
+
+    Attributes
+    ----------
+    model : transformers.PreTrainedModel or None
+    tried : tuple of Rate
+    chosen : Rate
+
+    Source: ours.
+    """
 
     model: Any
     tried: tuple[Rate, ...]

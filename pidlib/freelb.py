@@ -13,6 +13,17 @@ from torch import Tensor
 def plain_backward(model: Any, inputs: Mapping[str, Tensor], labels: Tensor) -> Tensor:
     """Standard training: fill the gradients of one batch, return its mean loss.
 
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    inputs : mapping of str to (B, l) tensor
+    labels : (B,) int64 tensor
+
+    Returns
+    -------
+    tensor
+        One number, without a gradient.
+
     Source: §3.1 (standard training).
     """
     with torch.autocast("cpu", torch.bfloat16):

@@ -107,13 +107,34 @@ class HistorySolution:
     M: np.ndarray
 
     def value(self, x0: ArrayLike) -> np.ndarray:
-        """Least cost from x0, (..., d), with an empty past."""
+        """Least cost from x0, (..., d), with an empty past.
+
+        Parameters
+        ----------
+        x0 : (..., d) array
+
+        Returns
+        -------
+        (...) array
+        """
         x = np.asarray(x0, np.float64)
         d = x.shape[-1]
         return 0.5 * np.einsum("...i,ij,...j->...", x, self.S[0, :d, :d], x)
 
     def law(self, t: int, x: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Control of layer t, for `history_rollout`."""
+        """Control of layer t, for `history_rollout`.
+
+        Parameters
+        ----------
+        t : int
+            Layer, from 0.
+        x, s, y : (..., d) arrays
+            State, sum of all past states, and the state before.
+
+        Returns
+        -------
+        (..., d) array
+        """
         return -np.concatenate(np.broadcast_arrays(x, s, y), axis=-1) @ self.K[t].T
 
 

@@ -12,6 +12,15 @@ BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
 def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
     """Words that no attack may put in each other's place, from lines of such words.
 
+    Parameters
+    ----------
+    lines : iterable of str
+        Words of one line exclude each other.
+
+    Returns
+    -------
+    dict of str to set of str
+
     Examples
     --------
     >>> exclusions(["red blue"])["red"]
@@ -31,6 +40,15 @@ def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
 def lemmas(word: str) -> frozenset[str]:
     """Dictionary forms of a word, of whatever part of speech.
 
+    Parameters
+    ----------
+    word : str
+        In lower case.
+
+    Returns
+    -------
+    frozenset of str
+
     Examples
     --------
     >>> sorted(lemmas("running"))
@@ -43,6 +61,16 @@ def lemmas(word: str) -> frozenset[str]:
 
 def parts_of_speech(word: str) -> frozenset[str]:
     """Parts of speech that a word can be; empty when it is in no dictionary.
+
+    Parameters
+    ----------
+    word : str
+        In lower case.
+
+    Returns
+    -------
+    frozenset of str
+        Universal tags, such as NOUN.
 
     Examples
     --------
@@ -57,6 +85,15 @@ def parts_of_speech(word: str) -> frozenset[str]:
 @cache
 def tags(word: str) -> frozenset[tuple[str, str]]:
     """Inflections that a word can be, as (part of speech, Penn tag).
+
+    Parameters
+    ----------
+    word : str
+        In lower case.
+
+    Returns
+    -------
+    frozenset of (str, str)
 
     Examples
     --------
@@ -79,6 +116,17 @@ def tags(word: str) -> frozenset[tuple[str, str]]:
 @cache
 def inflected_like(word: str, model: str) -> tuple[str, ...]:
     """Forms of a word that have an inflection of the model word.
+
+    Parameters
+    ----------
+    word : str
+        What is to be inflected.
+    model : str
+        The word whose inflection is wanted.
+
+    Returns
+    -------
+    tuple of str
 
     Examples
     --------

@@ -55,6 +55,16 @@ def label_order(config: Any) -> list[int]:
 def check_labels(labels: Iterable[int], count: int = len(LABELS)) -> list[int]:
     """Labels as a list, each checked to be a whole number from 0 to `count` - 1.
 
+    Parameters
+    ----------
+    labels : iterable of int
+    count : int
+        How many labels there are.
+
+    Returns
+    -------
+    list of int
+
     Raises
     ------
     ValueError

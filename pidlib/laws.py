@@ -153,6 +153,8 @@ class Gain:
         Part of K that is a multiple of the identity; 0 in the dense form.
     offset : (d,) float64 tensor or None
         b; None for 0.
+    cache : dict
+        The factors by number type and device, once computed.
 
     Source: ours.
     """
@@ -173,6 +175,10 @@ class Gain:
             Orthonormal eigenvectors of K.
         values : (d,) float64 tensor
             Its eigenvalues, at least 0.
+
+        Returns
+        -------
+        Gain
 
         Examples
         --------
@@ -198,6 +204,16 @@ class Gain:
     def of_projection(cls, projection: Tensor, scale: float) -> Gain:
         """K = scale times a projection (d, d).
 
+        Parameters
+        ----------
+        projection : (d, d) float64 tensor
+        scale : float
+            At least 0.
+
+        Returns
+        -------
+        Gain
+
         Source: ours.
         """
         values, vectors = torch.linalg.eigh(projection)
@@ -215,14 +231,29 @@ class Gain:
         return self.shift == 0.0 and still and (self.offset is None or not bool(self.offset.any()))
 
     def matrix(self) -> Tensor:
-        """K as a (d, d) float64 tensor."""
+        """K as a (d, d) float64 tensor.
+
+        Returns
+        -------
+        (d, d) float64 tensor
+        """
         if self.right is None:
             return -self.left.T
         eye = torch.eye(len(self.left), dtype=torch.float64)
         return self.shift * eye - self.left @ self.right
 
     def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
-        """Left factor, right factor, offset in a number type on a device; kept for next time."""
+        """Left factor, right factor, offset in a number type on a device; kept for next time.
+
+        Parameters
+        ----------
+        dtype : torch.dtype
+        device : torch.device
+
+        Returns
+        -------
+        (left, right, offset) : tensors or None
+        """
         key = (dtype, device)
         if key not in self.cache:
             # Tensors made in inference mode could never take part in a gradient.

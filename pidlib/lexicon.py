@@ -65,6 +65,10 @@ class Lexicon:
     def load(cls) -> Lexicon:
         """Load the lexicon that ships with pidlib (read once).
 
+        Returns
+        -------
+        Lexicon
+
         Examples
         --------
         >>> Lexicon.load() is Lexicon.load()
@@ -104,6 +108,14 @@ class Lexicon:
     def concept(self, word: str) -> str | None:
         """Name of the concept of a word, or None for a word the lexicon does not hold.
 
+        Parameters
+        ----------
+        word : str
+
+        Returns
+        -------
+        str or None
+
         Examples
         --------
         >>> Lexicon.load().concept("lads")
@@ -116,12 +128,30 @@ class Lexicon:
     def ancestors(self, name: str) -> tuple[str, ...]:
         """List a concept and all its hypernyms, nearest first.
 
+        Parameters
+        ----------
+        name : str
+            Of a concept.
+
+        Returns
+        -------
+        tuple of str
+
         Source: ours.
         """
         return self._ancestors[name]
 
     def descendants(self, name: str) -> list[str]:
         """List a concept and all its hyponyms, in the order of the file.
+
+        Parameters
+        ----------
+        name : str
+            Of a concept.
+
+        Returns
+        -------
+        list of str
 
         Source: ours.
         """
@@ -130,12 +160,30 @@ class Lexicon:
     def exclusive_actions(self, first: str, second: str) -> bool:
         """Whether nobody does both actions at once (a list made by hand).
 
+        Parameters
+        ----------
+        first, second : str
+            Names of concepts.
+
+        Returns
+        -------
+        bool
+
         Source: ours.
         """
         return (min(first, second), max(first, second)) in self._exclusive
 
     def overlapping(self, first: str, second: str) -> bool:
         """Whether one thing or spot can be of both kinds, such as a farm and its field.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of concepts.
+
+        Returns
+        -------
+        bool
 
         Source: ours.
         """

@@ -27,7 +27,15 @@ ADAPTERS = Path(__file__).parent / "assets" / "adapters"
 
 
 class Model(NamedTuple):
-    """A sequence classifier in evaluation mode and its tokenizer."""
+    """A sequence classifier in evaluation mode and its tokenizer.
+
+    Attributes
+    ----------
+    model : transformers.PreTrainedModel
+    tokenizer : transformers.PreTrainedTokenizerBase
+
+    Source: ours.
+    """
 
     model: Any
     tokenizer: Any
@@ -88,6 +96,10 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 def adapters() -> list[str]:
     """Names of the adapters that ship with pidlib.
 
+    Returns
+    -------
+    list of str
+
     Source: ours.
     """
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
@@ -95,6 +107,15 @@ def adapters() -> list[str]:
 
 def base_folder(check: bool = True) -> Path:
     """Folder of the embedded MiniLM, its weights checked by sha256.
+
+    Parameters
+    ----------
+    check : bool
+        Whether to compare the checksum of the weights.
+
+    Returns
+    -------
+    Path
 
     Raises
     ------
@@ -117,6 +138,15 @@ def base_folder(check: bool = True) -> Path:
 def training_record(name: str = "minilm-nli") -> dict:
     """What an adapter was trained on, with hashes, licences, seeds and its curve.
 
+    Parameters
+    ----------
+    name : str
+        One of `adapters()`.
+
+    Returns
+    -------
+    dict
+
     Source: ours.
     """
     path = ADAPTERS / name / "training.json"
@@ -135,6 +165,10 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
     attention : str, optional
         `"eager"` or `"sdpa"`; transformers chooses by default.
 
+    Returns
+    -------
+    Model
+
     Source: ours.
     """
     folder = base_folder()
@@ -148,6 +182,16 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
 
 def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
     """Load the tokenizer of the embedded model; for a decoder, without kinds of tokens.
+
+    Parameters
+    ----------
+    folder : Path
+    decoder : bool
+        Whether it is for a model that knows no kinds of tokens.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerBase
 
     Source: ours.
     """
@@ -178,6 +222,10 @@ def load_adapter(adapter: Path) -> Model:
     ----------
     adapter : Path
         Folder with `adapter_model.safetensors`, `adapter_config.json` and `training.json`.
+
+    Returns
+    -------
+    Model
 
     Raises
     ------

@@ -54,6 +54,8 @@ class Outcome:
         Distinct texts that the model really computed.
     row : str
         Hash of the row's text and label.
+
+    Source: ours.
     """
 
     id: int
@@ -64,7 +66,12 @@ class Outcome:
     row: str
 
     def as_json(self) -> str:
-        """One line of JSON, without the line break."""
+        """One line of JSON, without the line break.
+
+        Returns
+        -------
+        str
+        """
         return json.dumps(
             {
                 "id": self.id,
@@ -79,7 +86,16 @@ class Outcome:
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Outcome:
-        """Read the outcome from one line of JSON; a ValueError says what is wrong with it."""
+        """Read the outcome from one line of JSON; a ValueError says what is wrong with it.
+
+        Parameters
+        ----------
+        line : str or bytes
+
+        Returns
+        -------
+        Outcome
+        """
         stored = parse_json(line)
         check_fields(stored, _LINE, "the outcome", others=True)
         return cls(
@@ -93,7 +109,18 @@ class Outcome:
 
 
 class OutcomeFile(NamedTuple):
-    """A file of outcomes: its header, the outcomes, and the bytes that are whole."""
+    """A file of outcomes: its header, the outcomes, and the bytes that are whole.
+
+    Attributes
+    ----------
+    header : dict
+        Configuration of the attack, the first line.
+    outcomes : list of Outcome
+    whole_bytes : int
+        Where the last whole line ends; what follows was cut off.
+
+    Source: ours.
+    """
 
     header: dict[str, Any]
     outcomes: list[Outcome]
@@ -186,7 +213,12 @@ class OutcomeLog:
             self.path.write_text(json.dumps(header, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def append(self, outcome: Outcome) -> None:
-        """Add one outcome and hand it to the operating system at once."""
+        """Add one outcome and hand it to the operating system at once.
+
+        Parameters
+        ----------
+        outcome : Outcome
+        """
         with self.path.open("a", encoding="utf-8") as file:
             file.write(outcome.as_json() + "\n")
         self.done[outcome.id] = outcome
@@ -251,7 +283,21 @@ def transfer_rows(
 
 
 class AttackCounts(NamedTuple):
-    """Counts of an attack. `clean` and `attacked`: right answers of `n` before and after."""
+    """Counts of an attack. `clean` and `attacked`: right answers of `n` before and after.
+
+    Attributes
+    ----------
+    n, clean, attacked : int
+        Rows, and right answers before and after.
+    succeeded, failed, skipped : int
+        Rows by what the attack came to.
+    words_changed, queries : float
+        Medians: over attacks that succeeded, and over all that were not skipped.
+    forwards : int
+        Distinct texts that the model computed, in all.
+
+    Source: ours.
+    """
 
     n: int
     clean: int

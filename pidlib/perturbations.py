@@ -237,6 +237,14 @@ def perturbed_rows(
 def described(perturb: Perturb) -> str:
     """Name what changes the text.
 
+    Parameters
+    ----------
+    perturb : RandomEdits or function
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> described(str.lower)

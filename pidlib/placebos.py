@@ -68,6 +68,16 @@ class Placebo:
     def attached(self, model: nn.Module) -> Iterator[nn.Module]:
         """Apply the placebo to a model for as long as the context lasts.
 
+        Parameters
+        ----------
+        model : torch.nn.Module
+            The one that the controller was fitted on.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
+
         Raises
         ------
         ValueError, RuntimeError

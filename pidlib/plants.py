@@ -72,7 +72,17 @@ class Plant:
             )
 
     def step(self, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """Exact map of (y, y') over one time step, and the effect of a constant force."""
+        """Exact map of (y, y') over one time step, and the effect of a constant force.
+
+        Parameters
+        ----------
+        h : float
+            Time step, above 0.
+
+        Returns
+        -------
+        (map, push) : (2, 2) and (2,) arrays
+        """
         A = np.array([[0.0, 1.0], [-self.stiffness / self.mass, -self.damping / self.mass]])
         B = np.array([[0.0], [1.0 / self.mass]])
         found = cont2discrete((A, B, np.eye(2), np.zeros((2, 1))), h)

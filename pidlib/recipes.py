@@ -76,6 +76,15 @@ class Victim(ta.models.wrappers.ModelWrapper):
         Stock: the model is in training mode, so dropout enters the gradient, and the
         gradients of its weights are filled. Here: neither. With a controller attached,
         the gradient runs through it.
+
+        Parameters
+        ----------
+        text_input : str or tuple of str
+
+        Returns
+        -------
+        dict
+            With `ids` and `gradient`, as TextAttack wants them.
         """
         inputs, taken = self._inputs([text_input]), []
 
@@ -136,6 +145,15 @@ def a2t(victim: Victim, parts: OfflineParts | StockParts) -> Any:
     DistilBERT. Here: our candidates (nearer ones of PPDB), MiniLM's cosine 0.9; words of
     the hypothesis only, as stock. The gradient is free of dropout.
 
+    Parameters
+    ----------
+    victim : Victim
+    parts : OfflineParts or StockParts
+
+    Returns
+    -------
+    textattack.Attack
+
     Source: Yoo & Qi 2021; `a2t_yoo_2021.py` of TextAttack 0.3.11.
     """
     constraints = [
@@ -157,6 +175,15 @@ def pso(victim: Victim, parts: OfflineParts | StockParts) -> Any:
     particles, 10 rounds, words of our source (WordNet on real data); the hypothesis
     only, as stock, and like stock no constraint on the sentence.
 
+    Parameters
+    ----------
+    victim : Victim
+    parts : OfflineParts or StockParts
+
+    Returns
+    -------
+    textattack.Attack
+
     Source: Zang et al. 2020; `pso_zang_2020.py` of TextAttack 0.3.11.
     """
     particles, rounds = parts.swarm
@@ -169,6 +196,15 @@ def textfooler(victim: Victim, parts: OfflineParts | StockParts) -> Any:
 
     Paper: similarity 0.7 of words. Stock: 0.5, as in the authors' code, and an angular
     similarity of 1 - 0.5/pi of a window of 15 words. Here: as stock.
+
+    Parameters
+    ----------
+    victim : Victim
+    parts : OfflineParts or StockParts
+
+    Returns
+    -------
+    textattack.Attack
 
     Source: Jin et al. 2020; `textfooler_jin_2019.py` of TextAttack 0.3.11.
     """
@@ -192,6 +228,15 @@ def textbugger(victim: Victim, parts: OfflineParts | StockParts) -> Any:
 
     Paper: words ranked by the Jacobian. Stock: by deleting each word, in the premise and
     in the hypothesis. Here: as stock, with our list of homoglyphs.
+
+    Parameters
+    ----------
+    victim : Victim
+    parts : OfflineParts or StockParts
+
+    Returns
+    -------
+    textattack.Attack
 
     Source: Li et al. 2019; `textbugger_li_2018.py` of TextAttack 0.3.11.
     """

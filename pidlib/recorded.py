@@ -17,6 +17,15 @@ from pidlib.trials import ADAPTIVE
 def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
     """Attacked rows rebuilt from the outcomes that a trial stored.
 
+    Parameters
+    ----------
+    rows : datasets.Dataset
+        The rows that were attacked.
+    data, recipe, model : str
+        As in the name of the result file.
+    results : Path
+        Folder of the result files.
+
     Returns
     -------
     list of dict
@@ -41,6 +50,15 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str
 def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
     """Counts of a result as proportions, by condition and set.
 
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.results.read_result` gives it.
+
+    Returns
+    -------
+    dict of dict of Proportion
+
     Source: ours.
     """
     return {
@@ -51,6 +69,17 @@ def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
 
 def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
     """Right answers (N,) of one condition on one set of a result.
+
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.results.read_result` gives it.
+    condition, key : str
+        Condition, and set, such as "clean" or "textfooler".
+
+    Returns
+    -------
+    (N,) bool array
 
     Raises
     ------
@@ -72,6 +101,17 @@ def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired
 
     An adaptive attack is compared with the same recipe against no control, on the same rows.
 
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.results.read_result` gives it.
+    control : str
+        Condition to compare.
+
+    Returns
+    -------
+    dict of str to Paired
+
     Source: ours.
     """
     found = {}
@@ -83,6 +123,14 @@ def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired
 
 def pack(bits: np.ndarray) -> str:
     """True and false answers as hexadecimal digits, eight to the byte.
+
+    Parameters
+    ----------
+    bits : (N,) bool array
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -96,6 +144,15 @@ def pack(bits: np.ndarray) -> str:
 
 def unpack(text: str, n: int) -> np.ndarray:
     """Undo `pack`, for `n` answers.
+
+    Parameters
+    ----------
+    text : str
+    n : int
+
+    Returns
+    -------
+    (n,) bool array
 
     Examples
     --------

@@ -21,13 +21,25 @@ PPDB_FILE = "ppdb-synonyms.txt"
 
 
 class Candidates(Protocol):
-    """A source of words that mean the same: a name, a hash, and `synonyms(word)`."""
+    """A source of words that mean the same: a name, a hash, and `synonyms(word)`.
+
+    Source: ours.
+    """
 
     name: str
     sha256: str
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Words that may stand where the (lower-case) word stands, nearest first."""
+        """Words that may stand where the (lower-case) word stands, nearest first.
+
+        Parameters
+        ----------
+        word : str
+
+        Returns
+        -------
+        tuple of str
+        """
         ...
 
 
@@ -43,6 +55,10 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         (`"stock"` is no source of ours: TextAttack downloads it.)
     recipe : str
         One of `pidlib.attacks.RECIPES`.
+
+    Returns
+    -------
+    Candidates
 
     Raises
     ------
@@ -89,7 +105,17 @@ class LexiconCandidates:
         self.sha256 = sha256(ASSETS / "lexicon.json")
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Synonyms of the word; none for a word that the lexicon does not hold."""
+        """Synonyms of the word; none for a word that the lexicon does not hold.
+
+        Parameters
+        ----------
+        word : str
+            In lower case.
+
+        Returns
+        -------
+        tuple of str
+        """
         return tuple(self._lexicon.synonyms(word))
 
 
@@ -157,7 +183,17 @@ class PpdbCandidates:
         return {word: k for k, word in enumerate(words)}, vectors
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Words inflected like the given one, nearest first."""
+        """Words inflected like the given one, nearest first.
+
+        Parameters
+        ----------
+        word : str
+            In lower case.
+
+        Returns
+        -------
+        tuple of str
+        """
         if word not in self._found:
             self._found[word] = self._search(word)
         return self._found[word]

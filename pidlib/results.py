@@ -36,6 +36,16 @@ REQUIRED: dict[str, Kind] = {
 def configuration_hash(configuration: dict) -> str:
     """Sha256 of a configuration, whatever the order of its keys.
 
+    Parameters
+    ----------
+    configuration : dict
+        What JSON can hold.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
     Examples
     --------
     >>> configuration_hash({"a": 1, "b": 2}) == configuration_hash({"b": 2, "a": 1})
@@ -127,6 +137,14 @@ def _content_hash(result: dict) -> str:
 def read_result(path: Path) -> dict:
     """Read a result file and check that it is whole.
 
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict
+
     Raises
     ------
     FileNotFoundError
@@ -178,6 +196,18 @@ def is_stale(
     Code that has moved does not make a result stale; another configuration, data or
     model does.
 
+    Parameters
+    ----------
+    result : dict
+        As `read_result` gives it.
+    configuration : dict, optional
+    data_sha256, model_sha256 : str, optional
+        What the page expects; not compared by default.
+
+    Returns
+    -------
+    list of str
+
     Source: ours.
     """
     reasons = []
@@ -199,6 +229,15 @@ def is_stale(
 def provenance(result: dict) -> str:
     """Two lines for beneath a figure: the command, then data, n, seed, versions, date.
 
+    Parameters
+    ----------
+    result : dict
+        As `read_result` gives it.
+
+    Returns
+    -------
+    str
+
     Source: ours.
     """
     data, seen = result["data"], result["versions"]
@@ -217,6 +256,10 @@ def paper_table(name: str) -> list[dict]:
     name : str
         `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or
         `mnli`: Tables 1 to 9 in the order of the LaTeX.
+
+    Returns
+    -------
+    list of dict
 
     Raises
     ------
@@ -240,6 +283,10 @@ def paper_table(name: str) -> list[dict]:
 
 def command_line() -> str:
     """Return the command that runs now, as a reader would type it.
+
+    Returns
+    -------
+    str
 
     Source: ours.
     """

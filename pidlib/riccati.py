@@ -52,7 +52,16 @@ class RiccatiSolution:
         return self.S / 2
 
     def value(self, x0: ArrayLike) -> np.ndarray:
-        """Least cost from x0, (..., d): 1/2 x0^T S_0 x0."""
+        """Least cost from x0, (..., d): 1/2 x0^T S_0 x0.
+
+        Parameters
+        ----------
+        x0 : (..., d) array
+
+        Returns
+        -------
+        (...) array
+        """
         x = np.asarray(x0, dtype=np.float64)
         return 0.5 * np.einsum("...i,...ij,...j->...", x, self.S[..., 0, :, :], x)
 

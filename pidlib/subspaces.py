@@ -413,7 +413,12 @@ class Hosvd:
     singular_values: tuple[torch.Tensor, ...]
 
     def reconstruction(self) -> torch.Tensor:
-        """Core multiplied by every basis, of the shape of the tensor decomposed."""
+        """Core multiplied by every basis, of the shape of the tensor decomposed.
+
+        Returns
+        -------
+        tensor
+        """
         return _multiply(self.core, self.bases)
 
 

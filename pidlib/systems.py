@@ -86,7 +86,18 @@ class LinearSystem:
         return np.eye(self.d) - self.bases @ np.swapaxes(self.bases, -1, -2)
 
     def layer(self, t: int, v: np.ndarray) -> np.ndarray:
-        """Image of the controlled states v, (..., d), under layer t."""
+        """Image of the controlled states v, (..., d), under layer t.
+
+        Parameters
+        ----------
+        t : int
+            Layer, from 0.
+        v : (..., d) array
+
+        Returns
+        -------
+        (..., d) array
+        """
         return np.einsum("...ij,...j->...i", self.thetas[..., t, :, :], v)
 
 
@@ -122,7 +133,18 @@ class ResidualSystem:
         return self.linear.d
 
     def layer(self, t: int, v: np.ndarray) -> np.ndarray:
-        """Image of the controlled states v, (..., d), under layer t."""
+        """Image of the controlled states v, (..., d), under layer t.
+
+        Parameters
+        ----------
+        t : int
+            Layer, from 0.
+        v : (..., d) array
+
+        Returns
+        -------
+        (..., d) array
+        """
         bent = np.tanh(v @ self.inner[t].T) @ self.outer[t].T
         return self.linear.layer(t, v) + self.strength * bent
 

@@ -71,13 +71,30 @@ class LoraSettings:
 
 @dataclass
 class Curve:
-    """Loss and validation accuracy after each epoch."""
+    """Loss and validation accuracy after each epoch.
+
+    Attributes
+    ----------
+    epochs : list of dict
+        One an epoch.
+
+    Source: ours.
+    """
 
     epochs: list[dict] = field(default_factory=list)
 
 
 def with_lora(model: Any, settings: LoraSettings) -> Any:
     """Wrap a model for LoRA: updates on the targets, pooler and classifier in full.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    settings : LoraSettings
+
+    Returns
+    -------
+    peft.PeftModel
 
     Source: §3.1; Hu et al. (2021).
     """

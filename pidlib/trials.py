@@ -152,13 +152,34 @@ class Trial:
         return (*self.recipes, *seen, *more)
 
     def attacked(self, cell: str) -> int:
-        """Rows that an attack takes."""
+        """Rows that an attack takes.
+
+        Parameters
+        ----------
+        cell : str
+            A recipe, or "adaptive" and a recipe.
+
+        Returns
+        -------
+        int
+        """
         most = self.swarm if cell.endswith("pso") else self.n
         return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
 
 
 def control_name(scheme: str, variance: float | str) -> str:
     """Name of a control in result files and figures.
+
+    Parameters
+    ----------
+    scheme : str
+        As for `PIDController.fit`, or the rule of an estimate.
+    variance : float or str
+        Threshold, or the mix of an estimate.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -178,6 +199,17 @@ def fit_rows(data: str, n: int) -> Dataset:
     Captions: the training split. All else: SNLI's validation file without the held-out
     pairs, as in the training.
 
+    Parameters
+    ----------
+    data : str
+        Name of the set that is judged on.
+    n : int
+        How many.
+
+    Returns
+    -------
+    datasets.Dataset
+
     Source: §3.1 (training data that the model predicts accurately).
     """
     if data == "captions":
@@ -188,6 +220,15 @@ def fit_rows(data: str, n: int) -> Dataset:
 
 def held_rows(data: str) -> Dataset:
     """Rows that settings are chosen on: neither fitted on nor tested on.
+
+    Parameters
+    ----------
+    data : str
+        Name of the set that is judged on.
+
+    Returns
+    -------
+    datasets.Dataset
 
     Source: ours.
     """

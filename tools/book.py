@@ -2,6 +2,7 @@
 
 python tools/book.py build    run the chapters that changed, build the site, say where it is
 python tools/book.py stored   build from the stored outputs, run nothing (for the tests)
+python tools/book.py record   note in book/chapters.json how long each chapter took when last run
 python tools/book.py dist     put the built site into dist/book.zip
 """
 
@@ -21,7 +22,7 @@ from notebooks import ROOT, environment, in_toc
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
-PAGES = ("book", "notebooks", "_config.yml", "_toc.yml")
+PAGES = ("book", "notebooks", "tools", "_config.yml", "_toc.yml")
 LIBRARY = ("pidlib", "requirements.txt", "book/results")
 
 
@@ -72,18 +73,40 @@ def build() -> int:
     return 0
 
 
-def times() -> None:
-    """Print how long each chapter took when it was last run."""
+def taken() -> dict[Path, float]:
+    """Seconds that each chapter took when it was last run by a build."""
     from jupyter_cache import get_cache
 
     cache = get_cache(str(BUILD / ".jupyter_cache"))
-    taken = {}
-    for record in cache.list_cache_records():
-        taken[Path(record.uri).name] = record.data.get("execution_seconds")
+    found = {}
+    for path in in_toc():
+        records = [r for r in cache.list_cache_records() if Path(r.uri).name == path.name]
+        last = max(records, key=lambda r: r.created, default=None)
+        if last is not None and "execution_seconds" in last.data:
+            found[path] = last.data["execution_seconds"]
+    return found
+
+
+def times() -> None:
+    """Print how long each chapter took when it was last run."""
+    found = taken()
     print("\nSeconds per chapter, when it was last run:")
     for path in in_toc():
-        seconds = taken.get(path.name)
+        seconds = found.get(path)
         print(f"  {path.stem:<24}" + ("  not run" if seconds is None else f"{seconds:8.1f}"))
+
+
+def record() -> int:
+    """Write how long the chapters took in the last build."""
+    import chapters
+
+    found = taken()
+    if not found:
+        print("No build has run the chapters; run make book first.")
+        return 1
+    chapters.record(found)
+    print(f"Wrote {len(found)} chapters into {chapters.RECORD.relative_to(ROOT)}")
+    return 0
 
 
 def stored() -> int:
@@ -108,8 +131,9 @@ def dist() -> int:
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["build", "stored", "dist"])
-    return {"build": build, "stored": stored, "dist": dist}[parser.parse_args().what]()
+    parser.add_argument("what", choices=["build", "stored", "record", "dist"])
+    doors = {"build": build, "stored": stored, "record": record, "dist": dist}
+    return doors[parser.parse_args().what]()
 
 
 if __name__ == "__main__":

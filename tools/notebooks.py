@@ -1,6 +1,6 @@
 """Run notebooks in place, write them in one form, and check what they hold.
 
-python tools/notebooks.py run PATH...         execute, then store the outputs
+python tools/notebooks.py run PATH...         execute, store the outputs and the seconds taken
 python tools/notebooks.py normalise PATH...   write in one form, run nothing
 python tools/notebooks.py stamp PATH...       note the result files behind outputs that lack it
 python tools/notebooks.py check [PATH...]     say what is wrong; default: all in _toc.yml
@@ -32,10 +32,20 @@ PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
 
 def in_toc(root: Path = ROOT) -> list[Path]:
     """Notebooks that _toc.yml names, in its order."""
+    return [root / f"{name}.ipynb" for name in pages(root) if name.startswith("notebooks/")]
+
+
+def pages(root: Path = ROOT) -> list[str]:
+    """All pages that _toc.yml names, the root first, pages beneath others included."""
     toc = yaml.safe_load((root / "_toc.yml").read_text())
-    chapters = [c for part in toc.get("parts", [toc]) for c in part.get("chapters", [])]
-    files = [chapter["file"] for chapter in chapters]
-    return [root / f"{name}.ipynb" for name in files if name.startswith("notebooks/")]
+
+    def beneath(entry: dict) -> list[str]:
+        inner = entry.get("parts", []) + entry.get("chapters", []) + entry.get("sections", [])
+        return [entry[k] for k in ("root", "file") if k in entry] + [
+            page for one in inner for page in beneath(one)
+        ]
+
+    return beneath(toc)
 
 
 def environment() -> dict[str, str]:
@@ -160,11 +170,12 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", type=Path)
     asked = parser.parse_args()
     paths = [path.resolve() for path in asked.paths] or in_toc()
-    failed = 0
+    failed, taken = 0, {}
     for path in paths:
         try:
             if asked.what == "run":
-                print(f"{path.name}: ran in {run(path):.1f} s", flush=True)
+                taken[path] = run(path)
+                print(f"{path.name}: ran in {taken[path]:.1f} s", flush=True)
             if asked.what in ("normalise", "stamp"):
                 notebook = normalise(nbformat.read(path, as_version=4))
                 if asked.what == "stamp":
@@ -177,6 +188,10 @@ def main() -> int:
         for text in problems(path):
             print(f"{path.name}: {text}", flush=True)
             failed += asked.what == "check"
+    if taken:
+        import chapters  # which imports this module
+
+        chapters.record({path: taken[path] for path in taken if path in in_toc()})
     return int(failed > 0)
 
 

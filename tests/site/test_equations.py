@@ -117,3 +117,29 @@ def test_a_cell_shows_every_erratum(path):
             after = next((c for c in cells[at + 1 :] if c.cell_type == "code"), None)
             assert after is not None and after.outputs, f"no cell shows {cell.source[:60]!r}"
             assert not re.search(r"^check\.", after.source, re.M)
+
+
+def glossary() -> dict[str, str]:
+    """Entries of the glossary by their first term."""
+    body = re.search(r"```\{glossary\}\n(.*?)\n```", texts()["glossary"], re.S)[1]
+    entries = re.split(r"\n\n(?=\S)", body)
+    return {entry.split("\n")[0]: entry for entry in entries}
+
+
+def test_glossary_is_in_order_and_leads_to_chapters():
+    terms = [re.sub(r"[^a-z0-9]", "", term.lower()) for term in glossary()]
+    assert terms == sorted(terms)
+    lost = [
+        t for t, text in glossary().items() if "../notebooks/" not in text and "{term}" not in text
+    ]
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["state", "gain", "Riccati recursion", "subspace", "attack recipe", "robust accuracy", "placebo",
+     "adaptive attack", "transfer", "innovation", "Kalman filter", "terminal cost", "LoRA",
+     "adversarial training", "Holm's rule", "Wilson interval", "Wiener filter", "McNemar's test"],
+)  # fmt: skip
+def test_glossary_has_the_words_of_the_field(term):
+    assert term in glossary()

@@ -12,15 +12,14 @@ import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
-from notebooks import ROOT, in_toc
+from notebooks import ROOT, in_toc, pages
 from pidlib.budgets import grid_budget
 from pidlib.excursions import excursion_rows
 from pidlib.recorded import gains_over_none
 from pidlib.results import read_result
 from sources import RESULTS, files_of
 
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-PAGES = [TOC["root"]] + [c["file"] for part in TOC["parts"] for c in part["chapters"]]
+PAGES = pages()
 each_page = pytest.mark.parametrize("page", PAGES)
 # what a browser fetches by itself; a link for the reader to follow may lead anywhere
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}

@@ -1,0 +1,256 @@
+"""Every public name is documented, and the readers of source and chapters see what is wrong."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import api_pages
+import chapter_pages
+import chapters
+import library
+from notebooks import ROOT, write
+from pidlib import check
+
+
+@pytest.mark.parametrize("module", library.public())
+def test_every_public_name_is_documented(module):
+    assert library.read(module).doc.splitlines()[0].endswith((".", "?"))
+    assert library.offered(module) or library.read(module).constants
+    assert [text for entry in library.offered(module) for text in library.problems(entry)] == []
+
+
+def test_every_module_is_for_users_or_is_plumbing():
+    parts = {n for n in library.names() if n.startswith("check_")}
+    assert set(library.public()) | library.PLUMBING | parts == set(library.names())
+    assert not library.PLUMBING & set(library.public())
+    shown = {entry.name for entry in library.offered("check")}
+    assert shown == set(check.__all__)
+
+
+def test_pages_show_every_public_module_once():
+    asked = [
+        line.split("{api}", 1)[1].split()
+        for path in sorted((ROOT / "book").glob("api-*.md"))
+        for line in path.read_text().splitlines()
+        if "{api}" in line
+    ]
+    assert sorted(name for names in asked for name in names) == library.public()
+
+
+def names_of(module: str) -> set[str]:
+    known = {entry.name for entry in library.offered(module)}
+    return known | set(library.read(module).constants)
+
+
+def test_chapters_use_public_names_only():
+    found = library.uses()
+    assert len(found) > 100
+    parts = [key for key in found if key[0].startswith("check_")]
+    assert {name for _, name in parts} == set(check.__all__)
+    wrong = [
+        key
+        for key in set(found) - set(parts)
+        if key[0] not in library.public() or key[1] not in names_of(key[0])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "book/how-to-run.md"])
+def test_pages_tell_of_public_names_only(name):
+    blocks = library.BLOCK.findall((ROOT / name).read_text())
+    asked = set(library.used("\n".join(blocks)))
+    assert asked
+    assert [k for k in asked if k[0] not in library.public() or k[1] not in names_of(k[0])] == []
+
+
+@pytest.mark.parametrize("module", ["gains", "evaluation", "subspaces", "data", "settings"])
+def test_source_is_read_as_python_reads_it(module):
+    real = importlib.import_module(f"pidlib.{module}")
+    for entry in library.read(module).entries:
+        value = getattr(real, entry.name)
+        assert inspect.getdoc(value) == entry.doc
+        if entry.kind == "function":
+            assert tuple(inspect.signature(value).parameters) == entry.parameters
+        for member in entry.members:
+            if member.kind in library.METHODS:
+                of = inspect.signature(getattr(value, member.name.split(".")[1]))
+                assert tuple(name for name in of.parameters if name != "self") == member.parameters
+
+
+GOOD = '''
+def share(part, whole=1.0, *more) -> float:
+    """Share of a part.
+
+    Parameters
+    ----------
+    part, whole : float
+    *more : float
+        What else there is.
+
+    Returns
+    -------
+    float
+
+    Source: ours.
+    """
+'''
+RECORD = '''
+class Pair(NamedTuple):
+    """Two numbers.
+
+    Attributes
+    ----------
+    first, second : int
+
+    Source: ours.
+    """
+
+    first: int
+    second: int = 0
+
+    def sum(self) -> int:
+        """Add them.
+
+        Returns
+        -------
+        int
+        """
+'''
+
+
+def found(source: str) -> str:
+    entry = library._entry("some", ast.parse(source).body[0])
+    return "\n".join(library.problems(entry))
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new", "says"),
+    [
+        (GOOD, "part, whole : float", "part : float", "Parameters are"),
+        (GOOD, "part, whole : float", "part, whole, half : float", "Parameters are"),
+        (GOOD, "*more)", "*more, half)", "Parameters are"),
+        (GOOD, "Returns\n    -------\n    float\n", "", "no section Returns"),
+        (GOOD, "-> float", "-> None", "Returns, of nothing"),
+        (GOOD, "Source: ours.", "", "no line Source"),
+        (GOOD, "Share of a part.", "Share of a part\n    of a whole.", "on one line"),
+        (GOOD, "Share of a part.", "Share of a part", "one sentence"),
+        (RECORD, "first, second : int", "first : int", "Attributes are"),
+        (RECORD, "Source: ours.", "", "no line Source"),
+        (RECORD, "-> int", "-> int | None", ""),
+        (RECORD, "Returns\n        -------\n        int\n", "", "Pair.sum: no section Returns"),
+        (RECORD, '"""Add them.', '"""', "some.Pair.sum: no docstring"),
+    ],
+)
+def test_what_is_not_documented_is_seen(source, old, new, says):
+    assert found(source) == ""
+    spoilt = source.replace(old, new)
+    assert spoilt != source
+    if says.endswith("no docstring"):
+        spoilt = re.sub(r'"""\n\n        Returns.*?"""', "pass", spoilt, flags=re.S)
+    assert says in found(spoilt) if says else found(spoilt) == ""
+
+
+def test_a_reference_entry_shows_all_of_a_docstring():
+    entry = library._entry("gains", ast.parse(GOOD).body[0])
+    text = api_pages.entry_text("gains", entry, {("gains", "share"): ["04_gains"]})
+    assert text.startswith("::::::{py:function} share(part, whole=1.0, *more)\n")
+    for part in ("`part`, `whole`\n: float", "`*more`", "What else there is.", "*Source:* ours."):
+        assert part in text
+    assert "[4 gains](/notebooks/04_gains.ipynb)" in text
+
+
+def test_text_of_docstrings_is_no_markup():
+    told = api_pages.inline("x_0 * y_1 and `a_b`: <b> $c$ [d](e)", "gains")
+    assert told == r"x\_0 \* y\_1 and `a_b`: \<b\> \$c\$ \[d\](e)"
+    assert api_pages.inline("see `rate`", "gains") == "see {py:obj}`rate <pidlib.gains.rate>`"
+    assert api_pages.inline("see `rate`", "gains", {"rate"}) == "see `rate`"
+    assert api_pages.inline('take "P-D" or "any word"', "gains") == 'take `"P-D"` or "any word"'
+    assert api_pages.inline("1. one", "gains") == r"1\. one"
+    assert api_pages.types("Proportion or None").startswith("{py:obj}`Proportion <pidlib.eval")
+    made = api_pages.source("Proposition 2; equations gains-alpha, no-such.", "gains")
+    assert made == "Proposition 2; equations {eq}`gains-alpha`, no-such."
+    assert api_pages.source("theorem-one", "gains") == "{prf:ref}`theorem-one`"
+
+
+def test_exercises_tell_difficulty_and_minutes():
+    every = [task for one in chapters.chapters() for task in one.exercises]
+    assert sorted(task.name for task in every) == sorted(check.__all__)
+    assert {task.difficulty for task in every} == set(chapters.DIFFICULTIES)
+    assert all(3 <= task.minutes <= 30 for task in every)
+    for one in chapters.chapters():
+        titles = [task.title for task in one.exercises]
+        assert titles and len(set(titles)) == len(titles), one.stem
+
+
+@pytest.mark.parametrize("one", chapters.chapters(), ids=lambda one: one.stem)
+def test_chapter_says_how_long_its_exercises_take(one):
+    assert abs(one.promised - sum(task.minutes for task in one.exercises)) <= 5
+
+
+HEAD = "# A\n\nAbout 5 minutes to read, a second to run. Exercises: about 5 minutes more."
+TASK = "### Half\n\n*Easy with paper, 5 minutes.* Halve it."
+
+
+def chapter(tmp_path, task=TASK, code="half = ...\ncheck.half(half)"):
+    cells = [new_markdown_cell(HEAD), new_markdown_cell(task), new_code_cell(code)]
+    path = tmp_path / "01_a.ipynb"
+    write(new_notebook(cells=cells), path)
+    return path
+
+
+def test_an_exercise_is_read_from_its_page(tmp_path):
+    one = chapters.read(chapter(tmp_path))
+    assert one.exercises == (chapters.Exercise("01_a", "Half", "half", "Easy", 5, True),)
+    assert (one.reading, one.promised, one.cells, one.figures) == (5, 5, 1, 0)
+
+
+@pytest.mark.parametrize("old", ["### Half", "*Easy with paper, 5 minutes.*", "Easy", "5 minutes"])
+def test_an_exercise_without_its_line_is_refused(tmp_path, old):
+    with pytest.raises(ValueError, match=r"check\.half lacks"):
+        chapters.read(chapter(tmp_path, TASK.replace(old, "Some")))
+
+
+def test_a_recorded_run_is_kept_and_known_by_its_code(tmp_path, monkeypatch):
+    path, record = chapter(tmp_path), tmp_path / "chapters.json"
+    record.write_text(json.dumps({"00_old": {"seconds": 3.0}}))
+    chapters.record({path: 1.26}, record)
+    held = json.loads(record.read_text())
+    assert list(held) == ["00_old", "01_a"] and held["00_old"] == {"seconds": 3.0}
+    run = held["01_a"]
+    assert run["seconds"] == 1.3 and run["machine"]["cores"] >= 1
+    assert "host" not in json.dumps(held).lower()
+    assert "1.3 (a) |" in chapter_pages._chapter(chapters.read(path), run, [])
+    write(new_notebook(cells=[new_markdown_cell(HEAD), new_code_cell("1")]), path)
+    assert "1.3 (a), changed since |" in chapter_pages._chapter(chapters.read(path), run, [])
+    assert "not recorded |" in chapter_pages._chapter(chapters.read(path), None, [])
+
+
+def test_recorded_runs_are_of_chapters():
+    stems = {one.stem for one in chapters.chapters()}
+    for stem, run in chapters.recorded().items():
+        assert stem in stems
+        assert run["seconds"] > 0 and re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
+        assert chapter_pages.told(run)
+
+
+def test_seconds_come_from_the_last_build(tmp_path, monkeypatch):
+    from jupyter_cache import get_cache
+
+    import book
+
+    path = chapter(tmp_path)
+    monkeypatch.setattr(book, "BUILD", tmp_path)
+    monkeypatch.setattr(book, "in_toc", lambda: [path])
+    monkeypatch.setattr(chapters, "RECORD", ROOT / "none.json")
+    assert book.record() == 1
+    cache = get_cache(str(tmp_path / ".jupyter_cache"))
+    told = {"uri": str(path), "data": {"execution_seconds": 4.25}, "check_validity": False}
+    cache.cache_notebook_file(path, **told)
+    assert book.taken() == {path: 4.25}
