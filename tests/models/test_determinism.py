@@ -18,7 +18,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def rows():
-    return load_nli("captions", split="train", n=96)
+    return load_nli("captions", split="train", n=64)
 
 
 def saved(controller, folder):
