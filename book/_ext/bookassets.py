@@ -17,8 +17,10 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core import render
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PLOTLY = "application/vnd.plotly.v1+json"
+MARKS = re.compile(r"[.,;:!?)\]’”]+")
 INK = "#7a7f87"  # the ink of pidlib.style
 
 
@@ -65,6 +67,23 @@ def svg_box(data) -> str:
     return f'<div class="book-svg" role="img" aria-label="{alt(data)}">{svg}</div>'
 
 
+class KeepMarks(SphinxPostTransform):
+    """No line ends between a formula and the mark that follows it."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for formula in list(self.document.findall(nodes.math)):
+            line = formula.parent
+            at = line.index(formula)
+            after = line[at + 1] if at + 1 < len(line) else None
+            mark = isinstance(after, nodes.Text) and MARKS.match(after.astext())
+            if mark:
+                line[at] = nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["keep"])
+                line[at + 1] = nodes.Text(after.astext()[mark.end() :])
+
+
 def package(name: str) -> Path:
     """Folder of an installed package."""
     return Path(find_spec(name).origin).parent
@@ -92,6 +111,9 @@ def copy_assets(app, error):
 
 def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
+    # one size whatever the reader's font is, so that equations fit their column everywhere
+    size = {"chtml": {"matchFontHeight": False, "scale": 1.1}}
+    config.mathjax3_config = (config.mathjax3_config or {}) | size
     if os.environ.get("BOOK_STORED_OUTPUTS") == "1":  # the tests' build runs no notebook
         config.nb_execution_mode = "off"
 
@@ -101,6 +123,7 @@ def setup(app):
     plugins = render.load_mime_renders()
     if PlotlyMime not in plugins:
         plugins.append(PlotlyMime)
+    app.add_post_transform(KeepMarks)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
