@@ -94,6 +94,7 @@ class Opened:
     def go(self, name: str):
         """Open a page and wait until its figures and its mathematics are drawn."""
         self.page.goto(f"{self.own}{name}.html", wait_until="load")
+        self.page.add_style_tag(content="* { transition: none !important; }")
         for box in self.page.query_selector_all(".book-plotly"):
             box.scroll_into_view_if_needed()
         self.page.wait_for_function(
