@@ -17,8 +17,13 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core import render
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PLOTLY = "application/vnd.plotly.v1+json"
+TELEPHONE, COLUMN = 330, 680  # pixels of width that a figure has there and on a desktop
+READABLE = 8  # pixels of a letter's size
+MARKS = re.compile(r"[.,;:!?)\]’”]+")
+VERBATIM = (nodes.raw, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block)
 INK = "#7a7f87"  # the ink of pidlib.style
 
 
@@ -64,7 +69,39 @@ def svg_box(data) -> str:
     svg = re.sub(r'\bid="', 'id="' + tag, svg)
     svg = re.sub(r'href="#', 'href="#' + tag, svg)
     svg = svg.replace("url(#", "url(#" + tag).replace(INK, "currentColor")
-    return f'<div class="book-svg" role="img" aria-label="{alt(data)}">{svg}</div>'
+    width, scrolls = narrowest(svg), ""
+    if width > TELEPHONE:  # then it scrolls there, by keyboard too
+        scrolls = f' tabindex="0" style="--narrowest:{width}px"'
+    return f'<div class="book-svg" role="img" aria-label="{alt(data)}"{scrolls}>{svg}</div>'
+
+
+def narrowest(svg: str) -> int:
+    """Pixels of width at which the smallest letters of a figure are just readable."""
+    points = float(re.search(r'<svg[^>]*?width="([\d.]+)pt"', svg)[1])
+    # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
+    letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
+    return min(round(points * READABLE / min(letters, default=READABLE)), COLUMN)
+
+
+class KeepMarks(SphinxPostTransform):
+    """No line ends between a formula and the mark that follows it, or before a percent sign."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for formula in list(self.document.findall(nodes.math)):
+            line = formula.parent
+            at = line.index(formula)
+            after = line[at + 1] if at + 1 < len(line) else None
+            mark = isinstance(after, nodes.Text) and MARKS.match(after.astext())
+            if mark:
+                line[at] = nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["keep"])
+                line[at + 1] = nodes.Text(after.astext()[mark.end() :])
+        for text in list(self.document.findall(nodes.Text)):
+            line = text.parent
+            if re.search(r"\d %", text) and not isinstance(line, VERBATIM):
+                line.replace(text, nodes.Text(re.sub(r"(\d) %", "\\1\u00a0%", text)))
 
 
 def package(name: str) -> Path:
@@ -73,6 +110,8 @@ def package(name: str) -> Path:
 
 
 def page_context(app, pagename, templatename, context, doctree):
+    if context.get("body"):  # the entries of a list: docutils gives them a role that is deprecated
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
     if doctree is not None and any(
         'class="book-plotly"' in node.astext() for node in doctree.findall(nodes.raw)
     ):
@@ -96,6 +135,9 @@ def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
     if not config.html_theme_options.get("repository_url"):
         config.html_theme_options.pop("launch_buttons", None)  # there is nothing to launch from
+    # one size whatever the reader's font is, so that equations fit their column everywhere
+    size = {"chtml": {"matchFontHeight": False, "scale": 1.1}}
+    config.mathjax3_config = (config.mathjax3_config or {}) | size
     if os.environ.get("BOOK_STORED_OUTPUTS") == "1":  # the tests' build runs no notebook
         config.nb_execution_mode = "off"
 
@@ -105,6 +147,7 @@ def setup(app):
     plugins = render.load_mime_renders()
     if PlotlyMime not in plugins:
         plugins.append(PlotlyMime)
+    app.add_post_transform(KeepMarks)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -73,7 +73,8 @@
     }
     await P.newPlot(div, {
       data: fig.data, layout, frames: fig.frames,
-      config: Object.assign({ responsive: true, displaylogo: false, displayModeBar: "hover" },
+      config: Object.assign({ responsive: true, displaylogo: false,
+        displayModeBar: box.clientWidth < 480 ? false : "hover" }, // it would hide the legend
         fig.config, { plotlyServerURL: "" }),
     });
     await P.relayout(div, colours());

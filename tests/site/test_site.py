@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -24,6 +25,7 @@ each_page = pytest.mark.parametrize("page", PAGES)
 # what a browser fetches by itself; a link for the reader to follow may lead anywhere
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 LARGEST = 1_500_000
+FIGURES = ".book-svg, .book-plotly"
 SHARED = "proof-content"  # sphinx-proof gives it to the body of every theorem
 
 pytestmark = pytest.mark.site
@@ -88,6 +90,65 @@ def test_every_picture_is_told_in_words(site, page):
         if not tag.find("title") or not tag.find("desc"):
             mute.append(str(tag)[:80])
     assert mute == []
+
+
+@each_page
+def test_headings_come_in_order(site, page):
+    found = soup(page).find("article").find_all(re.compile("^h[1-6]$"))
+    depths = [int(tag.name[1]) for tag in found]
+    assert depths[0] == 1
+    assert [b.get_text() for a, b in pairwise(found) if int(b.name[1]) > int(a.name[1]) + 1] == []
+
+
+@each_page
+def test_previous_and_next_follow_the_table_of_contents(site, page):
+    here, at = (site / f"{page}.html").parent, PAGES.index(page)
+    around = {".left-prev": at - 1, ".right-next": at + 1}
+    for link, place in around.items():
+        found = [(here / tag["href"]).resolve() for tag in soup(page).select(link)]
+        wanted = [site.resolve() / f"{PAGES[place]}.html"] if 0 <= place < len(PAGES) else []
+        assert found == wanted
+
+
+@each_page
+def test_outer_links_are_well_formed(site, page):
+    bad = []
+    for tag in soup(page).find("article").find_all("a", href=True):
+        url = urlsplit(tag["href"])
+        if url.scheme or url.netloc:
+            host = re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", url.netloc)
+            if url.scheme != "https" or not host or re.search(r"[\s<>{}]", tag["href"]):
+                bad.append(tag["href"])
+    assert bad == []
+
+
+@each_page
+def test_numbers_of_every_figure_stand_beside_it(site, page):
+    """In the output of its own cell or of the one before, or of the next that is no figure too."""
+    cells = soup(page).find("article").select("div.cell")
+    mute = []
+    for at, cell in enumerate(cells):
+        for figure in cell.select(FIGURES):
+            end = next((k for k in range(at + 1, len(cells)) if not cells[k].select(FIGURES)), at)
+            near = cells[max(at - 1, 0) : end + 1]
+            text = " ".join(t.get_text() for c in near for t in c.select(".cell_output pre, td"))
+            if has_data(figure) and len(re.findall(r"\d+\.?\d*", text)) < 4:
+                mute.append(figure["aria-label"][:60])
+    assert mute == []
+
+
+def has_data(figure) -> bool:
+    """Whether a figure shows numbers: a diagram has no axis."""
+    return "book-plotly" in figure["class"] or bool(figure.find(id=re.compile("tick_1$")))
+
+
+def test_a_diagram_is_told_from_a_figure():
+    first, *_ = soup("notebooks/01_dynamics").select(".book-svg")
+    box = BeautifulSoup(str(first), "lxml").select_one(".book-svg")
+    assert has_data(box)
+    for tag in box.find_all(id=re.compile("tick_")):
+        tag.decompose()
+    assert not has_data(box)
 
 
 @each_page
