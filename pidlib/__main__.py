@@ -8,6 +8,7 @@ on one line), 130 stopped by Ctrl-C (the same command goes on where it stopped).
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,7 +45,9 @@ def _say(text: str) -> None:
 
 
 def _show(found: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], told: str = "") -> None:
-    """Print what a command found: all of it as JSON, or a table."""
+    """Print what a command found: all of it as JSON, or a table. One process of several does."""
+    if os.environ.get("RANK", "0") != "0":
+        return
     if as_json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return

@@ -111,6 +111,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
         "folder": str(out),
         "data_sha256": fingerprint(rows),
         "rows": table,
+        "processes": team.count,
         "seconds": round(perf_counter() - started, 1),
     }
 
@@ -157,6 +158,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
         "settings": settings.told(),
         "data_sha256": fingerprint(rows),
         "counts": told,
+        "processes": team.count,
         "seconds": round(perf_counter() - started, 1),
     }
     if control is not None:
@@ -235,6 +237,7 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
         "control": control.summary() if control is not None else None,
         "log": str(log),
         "counts": attack_table(outcomes)._asdict(),
+        "processes": team.count,
         "seconds": round(perf_counter() - started, 1),
     }
 

@@ -26,7 +26,7 @@ from pidlib.results import configuration_hash, write_result
 
 SEQUENCES = 100_000
 MARKS = 10  # how often the memory is read
-ROWS = 48
+ROWS = 200
 RECIPE = "textfooler"
 RESULT = "bench-scale"
 
@@ -123,7 +123,8 @@ def two_processes(rows: int = ROWS, recipe: str = RECIPE, rounds: int = 2) -> di
 
 def _launched(words: list[str], count: int) -> dict[str, Any]:
     """What a command prints as JSON, run by some processes of one thread each."""
-    launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(count)]
+    # whatever its name, this starts processes without graphics cards too; --cpu starts one
+    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", str(count)]
     launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
     launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0", "-m"]
     quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
@@ -138,7 +139,10 @@ def _launched(words: list[str], count: int) -> dict[str, Any]:
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no word"]
         raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}: {last[0]}")
-    return json.loads(done.stdout[done.stdout.index("{") :])
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    if found["processes"] != count:
+        raise RuntimeError(f"{found['processes']} processes did the work of {count}")
+    return found
 
 
 def _peak() -> float:

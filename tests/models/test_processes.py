@@ -19,7 +19,8 @@ from pidlib.processes import Processes, processes
 
 def run(words, count):
     """What a command prints as JSON, in some processes of one thread each."""
-    launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(count)]
+    # whatever its name, this starts processes without graphics cards too; --cpu starts one
+    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", str(count)]
     launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
     launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0", "-m"]
     started = ["-m", *(launch if count > 1 else []), "pidlib", *map(str, words), "--json"]
@@ -28,7 +29,9 @@ def run(words, count):
         [sys.executable, *started], capture_output=True, text=True, env=quiet, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout[done.stdout.index("{") :])
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    assert found["processes"] == count  # else one process did it all
+    return found
 
 
 def test_two_processes_fit_judge_and_attack_as_one(tmp_path):

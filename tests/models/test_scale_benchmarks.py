@@ -26,7 +26,7 @@ def test_the_record_compares_what_was_found(tmp_path, monkeypatch):
         log = OutcomeLog(tmp_path / words[1], {"recipe": "x"})
         for k in range(int(words[3])):
             log.append(Outcome(k, "failed", (), 3, 3 + (count == 2 and k == differs), "row"))
-        return {"seconds": 8.0 / count}
+        return {"seconds": 8.0 / count, "processes": count}
 
     monkeypatch.setattr(scale, "SEQUENCES", 400)
     monkeypatch.setattr(scale, "_launched", launched)
