@@ -1,6 +1,6 @@
 """Several processes on one job: which share is mine, and how results come together.
 
-Started by `accelerate launch -m pidlib ...`; without it there is one process, and nothing here
+Started by `accelerate launch --multi_gpu -m pidlib ...`, cards or no cards; without it there is one process, and nothing here
 does anything.
 """
 
