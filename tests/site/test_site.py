@@ -176,4 +176,4 @@ def test_front_page_shows_numbers_of_the_chapter(site):
     table = soup("book/intro").find("article").find("table")
     cells = [cell.get_text(strip=True) for cell in table.select("tbody tr td:not(:first-child)")]
     assert len(cells) == 10  # clean and four attacks, base and controlled
-    assert all(re.fullmatch(r"\d+(\.\d)? ?%", cell) for cell in cells), cells
+    assert all(re.fullmatch(r"\d+(\.\d)?\s?%", cell) for cell in cells), cells
