@@ -1,7 +1,7 @@
 """Several processes on one job: which share is mine, and how results come together.
 
-Started by `accelerate launch --multi_gpu -m pidlib ...`, cards or no cards; without it there is one process, and nothing here
-does anything.
+Started by `accelerate launch --multi_gpu -m pidlib ...`, with graphics cards or without; else
+there is one process, and nothing here does anything.
 """
 
 from __future__ import annotations

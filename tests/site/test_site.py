@@ -194,7 +194,7 @@ def test_front_page_shows_numbers_of_the_chapter(site):
     table = next(t for t in tables("book/intro") if t[0][0] == "base")
     cells = [cell for row in table for cell in row[1:]]
     assert len(cells) == 10  # clean and four attacks, base and controlled
-    assert all(re.fullmatch(r"\d+(\.\d)? ?%", cell) for cell in cells), cells
+    assert all(re.fullmatch(r"\d+(\.\d)?\s?%", cell) for cell in cells), cells
 
 
 def test_front_page_shows_the_gains_of_the_result_file(site):
