@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PINS := $(shell cat requirements.txt pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
-NOTEBOOKS = $(shell $(PY) -c "import sys; sys.path.insert(0, 'tools'); import notebooks; print(*(p.relative_to(notebooks.ROOT) for p in notebooks.in_toc()))")
+NOTEBOOKS = $(shell $(PY) -c "import sys; sys.path.insert(0, 'tools'); from contents import ROOT, in_toc; print(*(p.relative_to(ROOT) for p in in_toc()))")
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 600
 
 .DEFAULT_GOAL := help

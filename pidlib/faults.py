@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 import time
@@ -235,8 +236,6 @@ def _command(words: Sequence[str], told: str) -> None:
     """Run the command line in this process, with what it says in a file."""
     import torch
 
-    from pidlib.__main__ import main
-
     file = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(file, stream)
@@ -245,7 +244,7 @@ def _command(words: Sequence[str], told: str) -> None:
     os.environ.pop("PIDLIB_DATA_DIR", None)  # the small job is the same on every machine
     torch.set_num_threads(1)
     sys.argv = ["pidlib", *words]
-    main()
+    runpy.run_module("pidlib", run_name="__main__")  # as python -m does
 
 
 def run_faults(

@@ -8,8 +8,8 @@ from functools import cache
 import nbformat
 
 import library
+from contents import ROOT, in_toc
 from library import Entry
-from notebooks import ROOT, in_toc
 
 EQUATION = (r"\$\$\s*\(([a-z][\w-]*)\)", r"^\s*:label:\s*(\S+)")
 THEOREM = re.compile(r"\{prf:\w+\}[^\n]*\n(?::(?!label)[^\n]*\n)*:label:\s*(\S+)")

@@ -17,7 +17,8 @@ import sys
 import time
 from pathlib import Path
 
-from notebooks import ROOT, environment, in_toc
+from contents import ROOT, in_toc
+from notebooks import environment
 
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"

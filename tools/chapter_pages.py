@@ -7,7 +7,7 @@ from typing import Any
 
 import chapters
 from chapters import DIFFICULTIES, Chapter, Exercise
-from notebooks import ROOT
+from contents import ROOT
 
 RESULTS = ROOT / "book" / "results"
 

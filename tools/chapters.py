@@ -18,7 +18,7 @@ from typing import Any
 
 import nbformat
 
-from notebooks import FIGURES, ROOT, in_toc
+from contents import FIGURES, ROOT, in_toc
 
 RECORD = ROOT / "book" / "chapters.json"  # no result that a chapter reads
 DIFFICULTIES = ("Easy", "Medium", "Harder")

@@ -15,7 +15,7 @@ from functools import cache
 
 import nbformat
 
-from notebooks import ROOT, in_toc
+from contents import ROOT, in_toc
 
 PACKAGE = ROOT / "pidlib"
 DOOR = "__main__"  # the command line, which has a page of its own

@@ -17,35 +17,16 @@ import time
 from pathlib import Path
 
 import nbformat
-import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+import chapters
+from contents import FIGURES, ROOT, in_toc
 from sources import STAMP, stale, stamp
 
-ROOT = Path(__file__).resolve().parents[1]
-FIGURES = ("image/svg+xml", "image/png", "application/vnd.plotly.v1+json")
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LINES, CELLS, BYTES = 25, 20, 1_500_000
 PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
-
-
-def in_toc(root: Path = ROOT) -> list[Path]:
-    """Notebooks that _toc.yml names, in its order."""
-    return [root / f"{name}.ipynb" for name in pages(root) if name.startswith("notebooks/")]
-
-
-def pages(root: Path = ROOT) -> list[str]:
-    """All pages that _toc.yml names, the root first, pages beneath others included."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text())
-
-    def beneath(entry: dict) -> list[str]:
-        inner = entry.get("parts", []) + entry.get("chapters", []) + entry.get("sections", [])
-        return [entry[k] for k in ("root", "file") if k in entry] + [
-            page for one in inner for page in beneath(one)
-        ]
-
-    return beneath(toc)
 
 
 def environment() -> dict[str, str]:
@@ -189,8 +170,6 @@ def main() -> int:
             print(f"{path.name}: {text}", flush=True)
             failed += asked.what == "check"
     if taken:
-        import chapters  # which imports this module
-
         chapters.record({path: taken[path] for path in taken if path in in_toc()})
     return int(failed > 0)
 

@@ -17,7 +17,8 @@ import nbformat
 import plotly.graph_objects as go
 from nbclient import NotebookClient
 
-from notebooks import ROOT, environment
+from contents import ROOT
+from notebooks import environment
 
 CHAPTER = ROOT / "notebooks" / "10_robustness.ipynb"
 PAGE = ROOT / "_build" / "quick" / "robustness.html"

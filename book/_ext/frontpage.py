@@ -58,7 +58,7 @@ class Headline(SphinxDirective):
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: minutes that some chapters say they take to read, or `all` of them, added up."""
-    from notebooks import in_toc
+    from contents import in_toc
 
     wanted = [path for path in in_toc() if text == "all" or path.stem in text.split()]
     if text != "all" and len(wanted) != len(text.split()):

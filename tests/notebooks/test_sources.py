@@ -9,7 +9,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from notebooks import in_toc, normalise
+from contents import in_toc
+from notebooks import normalise
 from sources import RESULTS, STAMP, TRAININGS, TRIALS, Reader, files_of, stale, stamp
 
 READ = 'a = read_result(RESULTS / "a.json")\nb = read_result(RESULTS / "b.json")'

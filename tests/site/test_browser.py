@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from notebooks import pages
+from contents import pages
 from pidlib.plants import Plant, respond
 
 PAGES = pages()

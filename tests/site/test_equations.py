@@ -9,7 +9,7 @@ from collections import Counter
 import nbformat
 import pytest
 
-from notebooks import ROOT, in_toc
+from contents import ROOT, in_toc
 
 MATHEMATICS = (
     "gains",

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 import chapters
 import library
-from notebooks import ROOT
+from contents import ROOT
 
 pytestmark = pytest.mark.site
 PAGES = sorted((ROOT / "book").glob("api-*.md"))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from book import changed, fingerprint
-from notebooks import ROOT
+from contents import ROOT
 from quick import CHAPTER, README, SVG, outputs
 
 TEXTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-SUMMARY.md"]

@@ -13,7 +13,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from book import STORED
-from notebooks import ROOT, in_toc, pages
+from contents import ROOT, in_toc, pages
 from pidlib.budgets import grid_budget
 from pidlib.excursions import excursion_rows
 from pidlib.recorded import gains_over_none

@@ -8,7 +8,7 @@ from collections import Counter
 import nbformat
 import pytest
 
-from notebooks import ROOT, in_toc
+from contents import ROOT, in_toc
 
 ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.M | re.S)
 FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.M)

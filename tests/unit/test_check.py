@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from notebooks import in_toc
+from contents import in_toc
 from pidlib import check
 from pidlib.gains import attenuation
 from pidlib.verdicts import judge

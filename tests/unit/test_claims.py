@@ -92,7 +92,7 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
 
 
 def test_measured_text_follows_the_recorded_trials():
-    from notebooks import ROOT
+    from contents import ROOT
     from pidlib.experiments import gains_over_none
     from pidlib.measured import measured
     from pidlib.results import read_result

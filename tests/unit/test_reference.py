@@ -15,7 +15,8 @@ import api_pages
 import chapter_pages
 import chapters
 import library
-from notebooks import ROOT, write
+from contents import ROOT
+from notebooks import write
 from pidlib import check
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from notebooks import ROOT
+from contents import ROOT
 from pidlib.experiments import pack
 from pidlib.figures import radar_grid
 from pidlib.gain_plots import gain_plot
