@@ -63,7 +63,7 @@ def _one(results: Results) -> str:
 
 def _mnli(results: Results) -> str:
     lines = [f"{t}: {_line(results, 'mnli-matched', t)}" for t in TRAININGS]
-    return "MiniLM, MNLI, never trained on. " + "; ".join(lines)
+    return "MiniLM, MNLI, never trained on: " + "; ".join(lines)
 
 
 def _harder(results: Results) -> str:
