@@ -77,7 +77,10 @@ def svg_box(data) -> str:
 
 def narrowest(svg: str) -> int:
     """Pixels of width at which the smallest letters of a figure are just readable."""
-    points = float(re.search(r'<svg[^>]*?width="([\d.]+)pt"', svg)[1])
+    width = re.search(r'<svg[^>]*?width="([\d.]+)pt"', svg)
+    if width is None:  # not one of matplotlib's
+        return 0
+    points = float(width[1])
     # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
     letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
     return min(round(points * READABLE / min(letters, default=READABLE)), COLUMN)

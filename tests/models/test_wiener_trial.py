@@ -133,9 +133,9 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
-        replace(trial, estimators=())
+        replace(trial, estimators=(), rivals=())
     with pytest.raises(ValueError, match="unknown estimating control"):
-        replace(trial, estimators=(("wiener", "slang"),))
+        replace(trial, estimators=(("wiener", "slang"),), rivals=())
     with pytest.raises(ValueError, match="unknown rival 'luck'"):
         replace(trial, rivals=("luck",))
     with pytest.raises(ValueError, match="another file"):
