@@ -227,7 +227,8 @@ def overview(pages: dict[str, list[str]]) -> str:
     for page, modules in pages.items():
         rows = [f"| {{ref}}`{m} <api-{m}>` | {summary(m)} |" for m in modules]
         out.append(
-            f"## [](/book/{page}.md)\n\n| module | what it is |\n|---|---|\n" + "\n".join(rows)
+            f"## [{title(page)}](/book/{page}.md)\n\n| module | what it is |\n|---|---|\n"
+            + "\n".join(rows)
         )
     return "\n\n".join(out)
 
@@ -254,3 +255,9 @@ def plumbing() -> str:
 def summary(module: str) -> str:
     """First line of a module's docstring."""
     return inline(library.read(module).doc.splitlines()[0], module).replace("|", "\\|")
+
+
+def title(page: str) -> str:
+    """First heading of a page; a link that leaves it out has no name in the list of contents."""
+    first = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("# ")
