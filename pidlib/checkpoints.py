@@ -90,7 +90,7 @@ class Checkpoint:
                     f"{k}: {of.get(k)!r} there, {self._about.get(k)!r} now" for k in changed
                 )
                 raise ValueError(
-                    f"{self.folder.name} holds an unfinished fit of another kind ({told})"
+                    f"{self.folder.name} holds unfinished work of another kind ({told})"
                 )
             check_sha256(file, card["sha256"])
             return Kept(load_file(file), card)
@@ -100,7 +100,7 @@ class Checkpoint:
     def unreadable(self, error: Exception) -> ValueError:
         """Make the error for what is there and cannot be taken up."""
         return ValueError(
-            f"{self.folder.name} holds no unfinished fit that can be read ({error!r}); delete it"
+            f"{self.folder.name} holds no unfinished work that can be read ({error!r}); delete it"
         )
 
     @property
