@@ -44,6 +44,11 @@ def _say(text: str) -> None:
     console.print(text, soft_wrap=True, markup=False)
 
 
+def _listed(told: str) -> list[str]:
+    """Words between commas; "none" is none."""
+    return [] if told.strip() in ("", "none") else [word.strip() for word in told.split(",")]
+
+
 def _show(found: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], told: str = "") -> None:
     """Print what a command found: all of it as JSON, or a table. One process of several does."""
     if os.environ.get("RANK", "0") != "0":
@@ -249,11 +254,21 @@ def reproduce(
         ),
     ] = None,
     mixes: Annotated[
-        str, typer.Option(help="Random edits that closed forms learn from, for wiener.")
+        str, typer.Option(help="Random edits that closed forms learn from, for wiener; or none.")
     ] = "typos,synonyms,both",
     restarts: Annotated[
         bool, typer.Option(help="Attack what withstood a random recipe once more, for wiener.")
     ] = False,
+    wide: Annotated[
+        bool, typer.Option(help="Attack what withstood with twice the candidates, for wiener.")
+    ] = False,
+    thresholds: Annotated[
+        str, typer.Option(help="Those of P-D control that are attacked, for wiener; or none.")
+    ] = "0.99,0.95",
+    rivals: Annotated[
+        str | None,
+        typer.Option(help="Rivals of control, for wiener, by comma, or none; by default all."),
+    ] = None,
     estimated_on: Annotated[
         str, typer.Option(help="Data that estimating controls learn from; the same by default.")
     ] = "",
@@ -283,18 +298,28 @@ def reproduce(
         raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
     changes: dict[str, Any] = {}
     if experiment == "wiener":
-        estimators = (*((WIENER, mix) for mix in mixes.split(",")), (TERMINAL, "both"))
+        estimators = (*((WIENER, mix) for mix in _listed(mixes)), (TERMINAL, "both"))
         plain = (("PD", 0.99), ("PD", 0.95))
+        known = {f"{v:g}": (scheme, v) for scheme, v in plain}
+        asked = _listed(thresholds)
+        if odd := [one for one in asked if one not in known]:
+            raise typer.BadParameter(f"unknown threshold {odd[0]!r}; known: {list(known)}")
+        attacked = [known[one] for one in asked]
         together = f"spelling{WITH}{control_name(*estimators[-1])}"
         changes = {
             "kind": "wiener",
             "controls": plain,
             "estimators": estimators,
             "estimated_on": estimated_on,
-            "rivals": () if estimated_on else (*RIVALS, together),
+            "rivals": tuple(_listed(rivals))
+            if rivals is not None
+            else ()
+            if estimated_on
+            else (*RIVALS, together),
             "restarts": restarts,
+            "wide": wide,
             "placebos": estimators[-1:] if placebos else (),
-            "adaptive": (*plain[:1], *estimators) if adaptive else (),
+            "adaptive": (*attacked, *estimators) if adaptive else (),
         }
     trial = Trial(
         data,

@@ -69,7 +69,8 @@ def attack(
     recipe : str
         `"a2t"`, `"pso"`, `"textbugger"` or `"textfooler"`.
     resources : str or Candidates
-        Where synonyms come from: `"lexicon"`, `"ppdb"` or `"stock"` (downloads).
+        Where synonyms come from: `"lexicon"`, `"ppdb"`, `"ppdb-wide"` (about twice the words) or
+        `"stock"` (downloads).
     seed : int
         At least 0.
     ids : sequence of int, optional

@@ -60,6 +60,8 @@ from pidlib.check_trials import (
     same_size,
     scheme_control,
     total_gain,
+    withstanding,
+    worst_case,
 )
 
 __all__ = [
@@ -123,6 +125,8 @@ __all__ = [
     "tokens_of_word",
     "total_gain",
     "two_projections",
+    "withstanding",
     "won_back",
     "word_order",
+    "worst_case",
 ]

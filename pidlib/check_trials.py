@@ -195,3 +195,55 @@ def pooled_gain(answer: Callable) -> None:
 
     hint = "add up all gains in rows, then divide by all rows"
     judge(answer, cases(), hint, "a mean of means would let small sets count for more")
+
+
+def worst_case(answer: Callable) -> None:
+    """Check a function right -> share of texts that withstand every attack.
+
+    Parameters
+    ----------
+    answer : function
+        Of a (k, N) Boolean array, right answers of N texts under each of k attacks; returns
+        a share from 0 to 1.
+
+    Examples
+    --------
+    >>> worst_case(lambda right: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours.
+    """
+
+    def cases() -> Iterator:
+        for seed in range(4):
+            right = np.random.default_rng(seed).random((3, 40)) < 0.7
+            yield (right,), right.all(axis=0).mean()
+
+    hint = "a text counts when its whole column is right; then the mean over the texts"
+    judge(answer, cases(), hint, "it is at most the smallest accuracy, and usually below it")
+
+
+def withstanding(answer: Callable) -> None:
+    """Check a function (chances, runs) -> share of texts that an attack run `runs` times leaves.
+
+    Parameters
+    ----------
+    answer : function
+        Of an (N,) array, the chance that one run of a random attack turns each text, and the
+        number of independent runs; returns the expected share that no run turns.
+
+    Examples
+    --------
+    >>> withstanding(lambda chances, runs: None)  # doctest: +ELLIPSIS
+    not yet: ...
+
+    Source: ours.
+    """
+
+    def cases() -> Iterator:
+        for seed in range(4):
+            chances = np.random.default_rng(seed).random(30)
+            yield (chances, seed + 1), np.mean((1 - chances) ** (seed + 1))
+
+    hint = "each text by itself first: all of its runs must fail; then the mean"
+    judge(answer, cases(), hint, "texts differ, so more is left than the mean chance would say")

@@ -42,6 +42,7 @@ from pidlib.trials import (
     CONTROLS,
     RANDOM,
     RESTARTED,
+    WIDENED,
     WITH,
     Trial,
     control_name,
@@ -50,10 +51,11 @@ from pidlib.trials import (
 )  # fmt: skip
 
 __all__ = [
-    "ADAPTIVE", "CONTROLS", "RANDOM", "RESTARTED", "Running", "Trial", "answers", "control_name",
-    "fit_rows", "gains_over_none", "held_rows", "pack", "proportions", "run_trial", "stored_rows",
-    "unpack",
+    "ADAPTIVE", "CONTROLS", "RANDOM", "RESTARTED", "WIDENED", "Running", "Trial", "answers",
+    "control_name", "fit_rows", "gains_over_none", "held_rows", "pack", "proportions", "run_trial",
+    "stored_rows", "unpack",
 ]  # fmt: skip
+AGAIN = (RESTARTED, WIDENED)  # attacks of what withstood an attack
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
 
 
@@ -197,12 +199,12 @@ class Running:
         trial, recipe = self.trial, cell.split()[-1]
         plain = {"": Contender(self.model, self.tokenizer)}
         asked = plain if cell in trial.recipes else self.contenders()
-        for name, one in ((plain | asked) if cell.startswith(RESTARTED) else asked).items():
+        for name, one in ((plain | asked) if cell.startswith(AGAIN) else asked).items():
             if only not in (None, name):
                 continue
             log = self.runs / self.log(cell, name)
             ids = range(trial.attacked(cell))
-            if cell.startswith(RESTARTED):
+            if cell.startswith(AGAIN):
                 ids = [
                     o.id for o in self._outcomes(_first(cell, name), name) if o.status == "failed"
                 ]
@@ -216,7 +218,7 @@ class Running:
                     one.tokenizer,
                     chosen,
                     recipe=recipe,
-                    resources=trial.resources,
+                    resources=self._resources(cell),
                     seed=trial.seed + cell.startswith(RESTARTED),
                     ids=list(ids),
                     log=log,
@@ -264,9 +266,9 @@ class Running:
                 key = f"{cell}, {name}" if place else cell
                 rows, told[key] = self._attacked_rows(cell, trial.attacked(cell), name)
                 right[name][cell] = self._judged(name, one, cell, rows)
-        for cell in [cell for cell in trial.cells if cell.startswith(RESTARTED)]:
+        for cell in [cell for cell in trial.cells if cell.startswith(AGAIN)]:
             for name, one in {"": self._conditions()["none"], **seen}.items():
-                rows, told[f"{cell}, {name or 'none'}"] = self._restarted_rows(cell, name)
+                rows, told[f"{cell}, {name or 'none'}"] = self._again_rows(cell, name)
                 right[name or "none"][cell] = self._judged(name or "none", one, cell, rows)
         return self._write(right, told, weights)
 
@@ -295,7 +297,7 @@ class Running:
         chosen = [outcomes[k] for k in range(n)]
         return transfer_rows(self.rows, chosen), self._counted(chosen, cell, control)
 
-    def _restarted_rows(self, cell: str, control: str) -> tuple[list[dict], dict]:
+    def _again_rows(self, cell: str, control: str) -> tuple[list[dict], dict]:
         """Rows of an attack with those that withstood it attacked again; what both did."""
         n, first = self.trial.attacked(cell), _first(cell, control)
         outcomes = {o.id: o for o in self._outcomes(first, control) if o.id < n}
@@ -333,6 +335,9 @@ class Running:
             "data": self.trial.data,
             "about": about,
         }
+
+    def _resources(self, cell: str) -> str:
+        return self.trial.resources + ("-wide" if cell.startswith(WIDENED) else "")
 
     @cached_property
     def _weights(self) -> str:
@@ -451,8 +456,8 @@ def run_trial(
 
 
 def _first(cell: str, control: str) -> str:
-    """The attack before the restart."""
-    return cell.replace(RESTARTED, ADAPTIVE if control else "")
+    """The attack that the rows withstood which are attacked again."""
+    return (ADAPTIVE if control else "") + cell.split()[-1]
 
 
 def _refuse_foreign(path: Path, seen: Mapping[str, Any], want: Mapping[str, Any]) -> None:

@@ -135,8 +135,10 @@ def spectra(
     fig = curves(range(1, count + 1), lines, xlabel="directions kept", ylabel="share of Σσ²")
     for k, level in enumerate(thresholds):
         fig.axes[0].axhline(level, color=INK, linewidth=0.8, linestyle=":")
-        above = dict(xytext=(2, 3), va="bottom") if k == 0 else dict(xytext=(2, -3), va="top")
-        fig.axes[0].annotate(f"{100 * level:g} %", (1, level), textcoords="offset points", **above)
+        # In the margin, where no curve is; the first above its line, the others below.
+        place = dict(xytext=(3, 0), textcoords="offset points", va="top" if k else "bottom")
+        across = ("axes fraction", "data")
+        fig.axes[0].annotate(f"{100 * level:g} %", (1, level), xycoords=across, **place)
     return fig
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -323,7 +324,7 @@ def claims_page(folder: Path) -> str:
         "|---|---|",
         *(f"| {verdict} | {count[verdict]} |" for verdict in VERDICTS),
         "",
-        "| | claim | verdict |",
+        "| number | claim | verdict |",
         "|---|---|---|",
         *(f"| [{c.number}](#claim-{c.number}) | {c.said} | {c.verdict} |" for c in found),
         "",
@@ -341,4 +342,10 @@ def claims_page(folder: Path) -> str:
             f"- Measured here: {text.rstrip('.')}.{link}",
             "",
         ]
-    return "\n".join(lines)
+    return _typeset("\n".join(lines))
+
+
+def _typeset(page: str) -> str:
+    """Gains as mathematics, and the minus sign before numbers."""
+    page = re.sub(r"K_[PID](?: = (?:K_[PID]|[\d.]*\d))*", lambda found: f"${found[0]}$", page)
+    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", page)

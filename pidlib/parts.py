@@ -15,7 +15,7 @@ import torch
 from pidlib.inflections import parts_of_speech
 from pidlib.models import base_folder
 from pidlib.offline import ASSETS, load_textattack
-from pidlib.resources import RESOURCES, Candidates, candidates
+from pidlib.resources import OFFLINE, Candidates, candidates
 
 ta = load_textattack()
 _word_swaps = ta.transformations.word_swaps
@@ -126,15 +126,16 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
 class OfflineParts:
     """What the recipes are made of, from the given candidates."""
 
-    swarm = (20, 10)  # stock: 60 particles, 20 rounds, six times the work
-
     def __init__(self, source: Candidates) -> None:
         self.sha256 = source.sha256
         self._source = source
+        self._width = getattr(source, "width", 1)  # more than 1: a stronger attacker
+        # Stock: 60 particles, 20 rounds, six times the work.
+        self.swarm = (20 * self._width, 10)
 
     def synonyms(self, max_candidates: int) -> Any:
         """Swap of a word for its nearest candidates."""
-        return SynonymSwap(self._source, max_candidates)
+        return SynonymSwap(self._source, max_candidates * self._width)
 
     def sememes(self) -> Any:
         """Swap of a word for any of its candidates."""
@@ -177,7 +178,7 @@ class StockParts:
             raise FileNotFoundError(
                 f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "
                 "and the network for TextAttack's word lists and vectors; without them use one "
-                f"of {list(RESOURCES[:2])}"
+                f"of {list(OFFLINE)}"
             )
         try:
             self._sememes = ta.transformations.WordSwapHowNet() if recipe == "pso" else None
@@ -190,7 +191,7 @@ class StockParts:
         except Exception as problem:
             raise FileNotFoundError(
                 f"resources='stock' could not download what {recipe} needs ({problem}); "
-                f"connect, or use one of {list(RESOURCES[:2])}"
+                f"connect, or use one of {list(OFFLINE)}"
             ) from problem
 
     def synonyms(self, max_candidates: int) -> Any:

@@ -16,7 +16,8 @@ from pidlib.inflections import exclusions, inflected_like, lemmas
 from pidlib.offline import ASSETS, cache_folder, sentence_encoder, word_list
 from pidlib.wordnet import WordNetCandidates
 
-RESOURCES = ("lexicon", "ppdb", "stock")
+RESOURCES = ("lexicon", "ppdb", "ppdb-wide", "stock")
+OFFLINE = RESOURCES[:-1]
 PPDB_FILE = "ppdb-synonyms.txt"
 
 
@@ -52,6 +53,9 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
         of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
         A2T takes nearer neighbours only, and PSO takes WordNet's words in their place.
+        `"ppdb-wide"`: the same for a stronger attacker, with cosines 0.05 lower, which
+        makes about twice as many words, and twice the words that TextBugger tries of
+        them; PSO has all of WordNet's words already and gets twice the particles.
         (`"stock"` is no source of ours: TextAttack downloads it.)
     recipe : str
         One of `pidlib.attacks.RECIPES`.
@@ -72,21 +76,29 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     >>> candidates("wordnet")
     Traceback (most recent call last):
     ...
-    ValueError: unknown resources 'wordnet'; known: ['lexicon', 'ppdb', 'stock']
+    ValueError: unknown resources 'wordnet'; known: ['lexicon', 'ppdb', 'ppdb-wide', 'stock']
 
     Source: ours. Paper: counter-fitted vectors (Mrkšić et al. 2016), not to be had offline.
     """
     if name == "lexicon":
         return LexiconCandidates()
-    if name == "ppdb":
+    if name in ("ppdb", "ppdb-wide"):
         from pidlib.data import data_folder
+
+        width = 2 if name == "ppdb-wide" else 1
 
         # With PPDB's words PSO finds what greedy search finds, so it gets its own.
         if recipe == "pso":
-            return WordNetCandidates()
+            return WordNetCandidates(width=width)
         # Stock A2T: counter-fitted cosine >= 0.8, where TextFooler has 0.5.
-        near = {"min_cosine": 0.7, "min_paired": 0.6} if recipe == "a2t" else {}
-        return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE, **near)
+        least = (0.7, 0.6) if recipe == "a2t" else (0.6, 0.5)
+        lower = 0.05 * (width - 1)  # about twice as many words
+        return PpdbCandidates(
+            data_folder(PPDB_FILE) / PPDB_FILE,
+            min_cosine=round(least[0] - lower, 2),
+            min_paired=round(least[1] - lower, 2),
+            width=width,
+        )
     raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
 
 
@@ -139,11 +151,11 @@ class PpdbCandidates:
         Least cosine similarity of a neighbour, and of the other word of a pair.
     nearest : int
         Most neighbours of a word.
+    width : int
+        How many times the usual number of words a recipe may try.
 
     Source: ours.
     """
-
-    name = "ppdb"
 
     def __init__(
         self,
@@ -151,8 +163,10 @@ class PpdbCandidates:
         min_cosine: float = 0.6,
         min_paired: float = 0.5,
         nearest: int = 50,
+        width: int = 1,
     ) -> None:
         path = Path(path)
+        self.name, self.width = "ppdb" if width == 1 else "ppdb-wide", width
         if not path.is_file():
             raise FileNotFoundError(f"{path.name} is not in the folder that PIDLIB_DATA_DIR names")
         self._pairs: dict[str, set[str]] = {}

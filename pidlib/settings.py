@@ -11,7 +11,7 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 from pidlib.attacks import RECIPES
 from pidlib.perturbations import MIXES
-from pidlib.resources import RESOURCES
+from pidlib.resources import OFFLINE, RESOURCES
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class FitSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._one_of("mix", tuple(MIXES))
-        self._one_of("resources", RESOURCES[:2])
+        self._one_of("resources", OFFLINE[:2])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pidlib.perturbations import MIXES
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
 RESTARTED = "restarted "  # the same, and again with another seed where it failed
+WIDENED = "widened "  # again, with twice the candidates, where it failed
 RANDOM = ("pso", "textbugger")  # recipes that another seed changes
 WITH = " + "  # between a rival and the control that it works with
 
@@ -55,6 +56,9 @@ class Trial:
     restarts : bool
         Attack the rows that withstood a recipe with random choices once more, with the next
         seed: no control, and all that is attacked by itself.
+    wide : bool
+        Attack the rows that withstood a recipe once more with twice the candidates
+        ("ppdb-wide"): again no control, and all that is attacked by itself.
     rivals : tuple of str
         "fine-tuned" and "spelling", see `pidlib.contenders.rival`, alone or with an estimating
         control ("spelling + Terminal both"); judged, and attacked where controls are.
@@ -85,6 +89,7 @@ class Trial:
     estimated_on: str = ""
     rivals: tuple[str, ...] = ()
     restarts: bool = False
+    wide: bool = False
     kind: str = "trial"
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
@@ -110,6 +115,8 @@ class Trial:
         others = [name for name in self.rivals if name not in rivals]
         if others:
             raise ValueError(f"unknown rival {others[0]!r}; known: {list(rivals)}")
+        if self.wide and self.resources != "ppdb":
+            raise ValueError(f"resources {self.resources!r} have no wide form; 'ppdb' has")
         known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:
@@ -131,11 +138,20 @@ class Trial:
             told.append(f"--adaptive {self.adaptive_n}")
         if self.restarts:
             told.append("--restarts")
+        if self.wide:
+            told.append("--wide")
         if self.estimated_on:
             told.append(f"--estimated-on {self.estimated_on}")
         mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
-        if mixes and mixes != list(MIXES):
-            told.append(f"--mixes {','.join(mixes)}")
+        if self.estimators and mixes != list(MIXES):
+            told.append(f"--mixes {','.join(mixes) or 'none'}")
+        seen = [f"{v:g}" for scheme, v in self.adaptive if (scheme, v) not in self.estimators]
+        if self.estimators and self.adaptive and seen != ["0.99", "0.95"]:
+            told.append(f"--thresholds {','.join(seen) or 'none'}")
+        together = [f"spelling{WITH}{control_name(*pair)}" for pair in self.estimators[-1:]]
+        usual = () if self.estimated_on else (*RIVALS, *together)
+        if self.estimators and self.rivals != usual:
+            told.append(f"--rivals '{','.join(self.rivals) or 'none'}'")
         if not self.recipes:
             told.append("--no-attacks")
         if not self.placebos:
@@ -149,7 +165,8 @@ class Trial:
         """Names of the attacks, adaptive ones included; each can be run by itself."""
         seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
         more = [f"{RESTARTED}{r}" for r in self.recipes if self.restarts and r in RANDOM]
-        return (*self.recipes, *seen, *more)
+        wide = [f"{WIDENED}{r}" for r in self.recipes if self.wide]
+        return (*self.recipes, *seen, *more, *wide)
 
     def attacked(self, cell: str) -> int:
         """Rows that an attack takes.

@@ -64,15 +64,17 @@ class WordNetCandidates:
         Holds `index.noun`, `data.noun` and so on, of WordNet 3.0 or 3.1.
     senses : int
         Meanings of a word that are looked at, the most frequent first.
+    width : int
+        How many times the usual number of particles PSO gets.
 
     Source: Miller 1995; ours.
     """
 
     name = "wordnet"
 
-    def __init__(self, folder: str | Path | None = None, senses: int = 2) -> None:
+    def __init__(self, folder: str | Path | None = None, senses: int = 2, width: int = 1) -> None:
         self.folder = Path(folder) if folder is not None else wordnet_folder()
-        self.senses = senses
+        self.senses, self.width = senses, width
         self._excluded = exclusions(word_list("incompatible.txt"))
         self._found: dict[str, tuple[str, ...]] = {}
 

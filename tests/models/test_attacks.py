@@ -456,6 +456,24 @@ def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):
         attack(*victim, rows, resources="ppdb")
 
 
+@pytest.mark.parametrize(("width", "words", "particles"), [(1, 5, 20), (2, 10, 40)])
+def test_a_wide_source_gives_a_recipe_twice_as_many(width, words, particles):
+    from pidlib.parts import parts_of
+
+    source = Many()
+    source.width = width
+    parts = parts_of(source, "textbugger")
+    assert len(parts.synonyms(5)._get_replacement_words("dog")) == words
+    assert parts.swarm == (particles, 10)
+
+
+class Many:
+    name = sha256 = "many"
+
+    def synonyms(self, word):
+        return tuple(f"{word}{k}" for k in range(30))
+
+
 @pytest.mark.data
 @pytest.mark.skipif("PIDLIB_DATA_DIR" not in os.environ, reason="PIDLIB_DATA_DIR is not set")
 def test_ppdb_candidates_are_inflected_and_exclude_opposites():
@@ -472,6 +490,9 @@ def test_ppdb_candidates_are_inflected_and_exclude_opposites():
     assert not {"outside", "outdoors"} & set(source.synonyms("inside"))
     assert not {"one", "three", "four"} & set(source.synonyms("two"))
     assert source.synonyms("dogs") == candidates("ppdb").synonyms("dogs")
+    wide = candidates("ppdb-wide")
+    assert set(source.synonyms("dogs")) <= set(wide.synonyms("dogs"))
+    assert (wide.name, wide.sha256 == source.sha256) == ("ppdb-wide", False)
     near = candidates("ppdb", "a2t")
     assert near.sha256 != source.sha256
     for word in ("street", "happy", "running", "large"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import replace
 
@@ -9,15 +10,20 @@ import pytest
 
 import pidlib.contenders as contenders
 import pidlib.experiments as experiments
+import pidlib.parts as parts
 from pidlib import __main__ as door
 from pidlib.contenders import RIVALS
 from pidlib.estimator import Estimator
 from pidlib.experiments import Running, Trial, control_name, run_trial
 from pidlib.outcomes import read_outcomes
 from pidlib.perturbations import MIXES
+from pidlib.resources import LexiconCandidates
 from pidlib.results import read_result
 from pidlib.selection import choose
 
+# The same words under the names that have a wide form.
+MADE = {"ppdb": LexiconCandidates(), "ppdb-wide": LexiconCandidates()}
+MADE["ppdb-wide"].width = 2
 TRIAL = Trial(
     n=3,
     clean=12,
@@ -29,10 +35,20 @@ TRIAL = Trial(
     estimators=(("wiener", "typos"),),
     rivals=("spelling", "spelling + Wiener typos"),
     restarts=True,
+    wide=True,
+    resources="ppdb",
     kind="wiener",
     second=None,
     fitted_on=60,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def made_words():
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (experiments, parts):
+            patch.setattr(module, "candidates", lambda name, recipe="": MADE[name])
+        yield
 
 
 def few(model, tokenizer, rows, held, perturbed, **settings):
@@ -54,7 +70,7 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     folder, result = run
     assert read_result(folder / "results" / "wiener-captions-minilm-nli.json") == result
     sizes = {k: v["n"] for k, v in result["counts"]["Wiener typos"].items()}
-    again = {"restarted textbugger": 2}
+    again = {"restarted textbugger": 2, "widened textbugger": 2}
     assert sizes == {"clean": 12, "textbugger": 3, "adaptive textbugger": 2} | again
     assert "Wiener typos: noise 0" in result["counts"]
     assert {"adaptive textbugger", "adaptive textbugger, Wiener typos"} < set(result["attacks"])
@@ -64,6 +80,8 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
     for name in ("Wiener typos", *TRIAL.rivals):  # a second chance takes rows, it gives none back
         held = {k: v["right"] for k, v in result["counts"][name].items()}
         assert held["restarted textbugger"] <= held["adaptive textbugger"]
+        assert held["widened textbugger"] <= held["adaptive textbugger"]
+    assert "widened textbugger, none" in result["attacks"]
     assert "restarted textbugger, none" in result["attacks"]
     assert "adaptive textbugger, spelling" in result["attacks"]
     for area, low, high, n in result["detection"]["textbugger"].values():
@@ -130,16 +148,49 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     assert trial.name == "wiener-captions-minilm-nli" and trial.rivals[:2] == RIVALS
     assert trial.rivals[2:] == ("spelling + Terminal both",)
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
-    assert len(trial.adaptive) == 5 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95))
+    assert len(trial.adaptive) == 6 and trial.command.startswith("python -m pidlib reproduce wie")
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=(), rivals=())
     with pytest.raises(ValueError, match="unknown estimating control"):
         replace(trial, estimators=(("wiener", "slang"),), rivals=())
+    with pytest.raises(ValueError, match="have no wide form"):
+        replace(trial, wide=True)
     with pytest.raises(ValueError, match="unknown rival 'luck'"):
         replace(trial, rivals=("luck",))
     with pytest.raises(ValueError, match="another file"):
         replace(trial, data="snli-validation")
+
+
+def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        experiments, "run_trial", lambda trial, *_: asked.append(trial) or _nothing()
+    )
+    words = "--data snli-test --n 9 --clean 9 --swarm 3 --adaptive 5 --wide --restarts"
+    few = "--mixes none --thresholds 0.95 --rivals 'spelling,spelling + Terminal both'"
+    for told in (words, f"{words} {few}", f"{words} --rivals none --thresholds none"):
+        monkeypatch.setattr(sys, "argv", ["pidlib", "reproduce", "wiener", *shlex.split(told)])
+        with pytest.raises(SystemExit):
+            door.main()
+        told = asked[-1].command
+        monkeypatch.setattr(sys, "argv", shlex.split(told.removeprefix("python -m ")))
+        with pytest.raises(SystemExit):
+            door.main()
+        assert asked[-1] == asked[-2]
+        assert "widened a2t" in asked[-1].cells
+    assert asked[-3].rivals == ("spelling", "spelling + Terminal both")
+    assert asked[-3].adaptive == (("PD", 0.95), ("terminal", "both"))
+    assert asked[-1].rivals == () and asked[-1].adaptive[0] == ("wiener", "typos")
+
+
+def test_an_unknown_threshold_is_named(monkeypatch, capsys):
+    words = ["pidlib", "reproduce", "wiener", "--thresholds", "0.9"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as stop:
+        door.main()
+    assert stop.value.code == 2 and "unknown threshold '0.9'" in capsys.readouterr().err
 
 
 def _nothing():
