@@ -283,10 +283,10 @@ def reproduce(
     Example: PIDLIB_DATA_DIR=data python -m pidlib reproduce trial --data snli-test
     """
     from pidlib.attacks import RECIPES
-    from pidlib.contenders import RIVALS, WIENER
+    from pidlib.contenders import WIENER
     from pidlib.estimator import TERMINAL
     from pidlib.experiments import Running, Trial, gains_over_none, proportions, run_trial
-    from pidlib.trials import WITH, control_name
+    from pidlib.trials import usual_rivals
 
     if experiment == "pmp":
         from pidlib.optima import OptimaTrial, run_optima
@@ -305,7 +305,6 @@ def reproduce(
         if odd := [one for one in asked if one not in known]:
             raise typer.BadParameter(f"unknown threshold {odd[0]!r}; known: {list(known)}")
         attacked = [known[one] for one in asked]
-        together = f"spelling{WITH}{control_name(*estimators[-1])}"
         changes = {
             "kind": "wiener",
             "controls": plain,
@@ -315,7 +314,7 @@ def reproduce(
             if rivals is not None
             else ()
             if estimated_on
-            else (*RIVALS, together),
+            else usual_rivals(estimators),
             "restarts": restarts,
             "wide": wide,
             "placebos": estimators[-1:] if placebos else (),

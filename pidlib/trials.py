@@ -148,8 +148,7 @@ class Trial:
         seen = [f"{v:g}" for scheme, v in self.adaptive if (scheme, v) not in self.estimators]
         if self.estimators and self.adaptive and seen != ["0.99", "0.95"]:
             told.append(f"--thresholds {','.join(seen) or 'none'}")
-        together = [f"spelling{WITH}{control_name(*pair)}" for pair in self.estimators[-1:]]
-        usual = () if self.estimated_on else (*RIVALS, *together)
+        usual = () if self.estimated_on else usual_rivals(self.estimators)
         if self.estimators and self.rivals != usual:
             told.append(f"--rivals '{','.join(self.rivals) or 'none'}'")
         if not self.recipes:
@@ -182,6 +181,32 @@ class Trial:
         """
         most = self.swarm if cell.endswith("pso") else self.n
         return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
+
+
+def usual_rivals(estimators: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Rivals of a trial of estimating controls: each alone, and two together with a control.
+
+    A corrector mends misspellings, so it goes with the controls that know synonyms.
+
+    Parameters
+    ----------
+    estimators : tuple of (str, str)
+        As in `Trial`.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> usual_rivals((("wiener", "typos"), ("terminal", "both")))
+    ('fine-tuned', 'spelling', 'spelling + Terminal both')
+
+    Source: ours.
+    """
+    wanted = ((WIENER, "synonyms"), (TERMINAL, "both"))
+    mended = [f"spelling{WITH}{control_name(*pair)}" for pair in wanted if pair in estimators]
+    return (*RIVALS, *mended)
 
 
 def control_name(scheme: str, variance: float | str) -> str:

@@ -146,7 +146,7 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     assert stop.value.code in (0, None)
     (trial,) = asked
     assert trial.name == "wiener-captions-minilm-nli" and trial.rivals[:2] == RIVALS
-    assert trial.rivals[2:] == ("spelling + Terminal both",)
+    assert trial.rivals[2:] == ("spelling + Wiener synonyms", "spelling + Terminal both")
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
     assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95))
     assert len(trial.adaptive) == 6 and trial.command.startswith("python -m pidlib reproduce wie")
