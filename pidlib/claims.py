@@ -159,7 +159,8 @@ def _3() -> tuple[str, str]:
     clean = _gain("mnli", models=["DistilBERT"], attacks=["None"])
     said = (
         f"{(attacked > 0).sum()} of {attacked.size} attacked cells rise; DistilBERT without "
-        f"attack {_signed(clean)}, outside noise for all trainings of: {', '.join(worse) or 'none'}"
+        f"attack {_signed(clean)}; the loss is outside noise in every training for "
+        f"{' and '.join(worse) or 'no model'}"
     )
     return said, _if(not worse, PARTLY)
 
@@ -387,7 +388,8 @@ def _25() -> tuple[str, str]:
     rises = all((np.diff(v) > 0).all() for v in found.values())
     ratio = ", ".join(f"{a} {v[-1] / v[0]:.2f}" for a, v in found.items())
     same = found["A2T"] == found["TextBugger"]
-    said = f"24 layers over 6: {ratio}; the rows A2T and TextBugger are identical: {same}"
+    alike = "are identical" if same else "differ"
+    said = f"24 layers over 6: {ratio}; the rows A2T and TextBugger {alike}"
     return said, _if(rises and not same, PARTLY)
 
 

@@ -218,7 +218,7 @@ class FairTrial:
             found.append((f"More than {name}?", _read(low, high), told))
         if self.has_adaptive:
             gain = self.gain("adaptive")
-            asked = "Does it help against an attacker who sees it?"
+            asked = "Does it help if the attacker sees it?"
             found.append((asked, _read(*gain.interval()), str(gain)))
         return found
 
@@ -227,7 +227,12 @@ class FairTrial:
         lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals", *_columns(self.table())]
         asked = self.answers()
         width = max(len(question) for question, _, _ in asked)
-        return "\n".join(lines + [""] + [f"{q:{width}}  {a:9}  {t}" for q, a, t in asked])
+        lines.append("")
+        for question, answer, numbers in asked:
+            gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
+            lines.append(f"{question:{width}}  {answer:9}  {gain}")
+            lines += [f"{'':{width}}  ({rest}" for rest in counts]
+        return "\n".join(lines)
 
 
 def fair_trial(

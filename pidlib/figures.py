@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pidlib.radars import radar_grid, radar_matplotlib, radar_plotly
 from pidlib.sliders import slider
@@ -89,6 +90,8 @@ def curves(
         plot.plot(x, values, label=name, linestyle=STYLES[(k + 1) % len(STYLES)], **look)
         if intervals and name in intervals:
             plot.fill_between(x, *intervals[name], color=look["color"], alpha=0.18, linewidth=0)
+    if np.equal(np.mod(np.asarray(x, dtype=float), 1), 0).all():  # blocks, sweeps, places
+        plot.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
     plot.set_xlabel(xlabel)
     plot.set_ylabel(ylabel)
     if log:

@@ -62,8 +62,9 @@ def gain_plot(
         plot.errorbar(gains, places, xerr=bars, linestyle="", capsize=3, label=group, **look)
     plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(range(len(names)), names)
-    plot.invert_yaxis()
+    plot.set_ylim(len(names) - 0.5, -0.5)  # the first row on top, none on the frame
     plot.grid(axis="y", visible=False)
     plot.set_xlabel(xlabel)
-    fig.legend(loc="outside upper center", ncols=min(3, len(groups)))
+    wide = len(groups) > 2 and max(map(len, groups)) > 16
+    fig.legend(loc="outside upper center", ncols=2 if wide else min(3, len(groups)))
     return fig

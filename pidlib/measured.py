@@ -250,7 +250,7 @@ def measured(folder: Path) -> dict[int, tuple[str, tuple[str, str] | None]]:
     made: dict[int, tuple[str | Callable[[Results], str], tuple[str, str] | None]] = {
         1: (_one, TRIAL), 2: (_one, ROBUSTNESS), 3: (_mnli, ROBUSTNESS), 4: (_harder, ROBUSTNESS),
         5: (_cells, ROBUSTNESS), 7: (_by_training, ROBUSTNESS), 8: (_by_training, ROBUSTNESS),
-        6: ("A matter of the paper's print.", None),
+        6: ("Nothing to measure: it is a matter of print.", None),
         9: (lambda _: _decoder(folder), DECODERS), 10: (lambda _: _decoder(folder), DECODERS),
         11: (lambda _: _decoder(folder), DECODERS), 12: (lambda _: _decoder(folder), DECODERS),
         13: (lambda _: _anli(folder), ANLI), 14: (lambda _: _anli(folder), ANLI),
@@ -309,7 +309,7 @@ def claims_page(folder: Path) -> str:
     lines = [
         "# Claims",
         "",
-        f"The paper makes {len(found)} claims with numbers in them. For each, this page gives what "
+        f"The paper makes {len(found)} claims about its results. For each, this page gives what "
         "the paper's own tables say when they are recomputed (`pidlib.claims`, tested), what we "
         "measured on our model (`pidlib.measured`, from the result files), and where to look. "
         "The verdict is on the paper's words against the paper's tables. It is not a verdict on "

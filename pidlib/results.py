@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,7 @@ def is_stale(
 
 
 def provenance(result: dict) -> str:
-    """Two lines for beneath a figure: the command, then data, n, seed, versions, date.
+    """Lines for beneath a figure: the command, wrapped; then data, n, seed, versions, date.
 
     Parameters
     ----------
@@ -242,8 +243,16 @@ def provenance(result: dict) -> str:
     """
     data, seen = result["data"], result["versions"]
     libraries = ", ".join(f"{name} {seen[name]}" for name in ("torch", "transformers"))
+    wrapped = textwrap.wrap(
+        result["command"],
+        78,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    command = "\n".join(wrapped)
     return (
-        f"{result['command']}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
+        f"{command}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
         f"{libraries} · {result['date']}"
     )
 

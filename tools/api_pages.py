@@ -132,8 +132,10 @@ def listing(heading: str, text: str, module: str, own: set[str]) -> str:
             term, kind = inline(names, module), ""
         pieces = [_piece(piece, module, own) for piece in paragraphs(told)]
         if not term:
-            term, kind = types(kind), ""
-        first = types(kind) + ("." if pieces and not kind.endswith(".") else "") if kind else ""
+            term, kind = types(kind, module), ""
+        first = (
+            types(kind, module) + ("." if pieces and not kind.endswith(".") else "") if kind else ""
+        )
         if pieces and not pieces[0].startswith(("```", "- ")):
             first = f"{first} {pieces.pop(0)}".strip()
         block = "\n\n".join(piece for piece in [first, *pieces] if piece)
@@ -144,11 +146,13 @@ def listing(heading: str, text: str, module: str, own: set[str]) -> str:
     return "\n\n".join(out)
 
 
-def types(kind: str) -> str:
-    """What a parameter may be; classes of the library lead to their entries."""
+def types(kind: str, module: str) -> str:
+    """What a parameter may be; classes that a module has from the library lead to their entries."""
+    held = _known(module) | library.imported(module).keys() | library.doors().keys()
     out = []
     for part in re.split(r"([A-Z]\w+)", kind):
-        out.append(link(classes()[part], part) if part in classes() else inline(part, ""))
+        ours = part in classes() and part in held  # a `Path` may be pathlib's
+        out.append(link(classes()[part], part) if ours else inline(part, ""))
     return "".join(out)
 
 

@@ -18,7 +18,7 @@ def exercises() -> str:
     minutes = sum(task.minutes for _, task in every)
     parts = [
         f"There are {len(every)} exercises in {len(chapters.chapters())} chapters; all of them "
-        f"together take about {minutes / 60:.0f} hours."
+        f"together take {chapters.duration(minutes)}."
     ]
     for difficulty in DIFFICULTIES:
         found = [(one, task) for one, task in every if task.difficulty == difficulty]
@@ -75,8 +75,8 @@ def status() -> str:
     reading = sum(one.reading for one in found)
     minutes = sum(task.minutes for one in found for task in one.exercises)
     whole = (
-        f"All chapters take about {reading / 60:.0f} hours to read, their exercises about "
-        f"{minutes / 60:.0f} more. {total}"
+        f"All chapters take {chapters.duration(reading)} to read, their exercises "
+        f"{chapters.duration(minutes)} more. {total}"
     )
     return "\n\n".join([whole, head + "\n".join(rows), told])
 

@@ -171,6 +171,14 @@ def effort(exercise: Exercise) -> str:
     return f"{exercise.minutes} min" + (", paper" if exercise.paper else "")
 
 
+def duration(minutes: int) -> str:
+    """Minutes in words, to the half hour when there are many."""
+    if minutes < 90:
+        return f"{minutes} minutes"
+    halves = round(minutes / 30)
+    return f"about {halves // 2}{'½' if halves % 2 else ''} hours"
+
+
 def slug(title: str) -> str:
     """Name that Sphinx gives to a section."""
     from docutils.nodes import make_id

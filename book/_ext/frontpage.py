@@ -58,6 +58,7 @@ class Headline(SphinxDirective):
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: minutes that some chapters say they take to read, or `all` of them, added up."""
+    from chapters import duration
     from contents import in_toc
 
     wanted = [path for path in in_toc() if text == "all" or path.stem in text.split()]
@@ -73,14 +74,6 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
             return [], [message]
         total += int(said[1])
     return [nodes.Text(duration(total))], []
-
-
-def duration(minutes: int) -> str:
-    """Minutes in words, to the half hour when there are many."""
-    if minutes < 90:
-        return f"{minutes} minutes"
-    halves = round(minutes / 30)
-    return f"about {halves // 2}{'½' if halves % 2 else ''} hours"
 
 
 def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:

@@ -106,7 +106,7 @@ def test_a_fair_trial_out_of_a_result(run):
     }
     assert trial.has_adaptive and trial.gain("adaptive").n == 4
     assert trial.accuracy("none", "transfer") == proportions(result)["none"]["a2t"].value
-    assert "attacker who sees it" in str(trial)
+    assert "if the attacker sees it?" in str(trial)
     bare = FairTrial.from_result(result, "a2t", "P 90 %")
     assert not bare.has_adaptive and bare.kinds == []
     with pytest.raises(ValueError, match="no control 'P 50 %'"):

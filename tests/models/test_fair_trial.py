@@ -148,7 +148,11 @@ def test_the_answers_follow_the_intervals():
     assert told["Does it help against transfer?"] == "yes"
     assert told["More than the placebo noise?"] == "not shown"
     assert told["More than the placebo negative?"] == "yes"
-    assert told["Does it help against an attacker who sees it?"] == "not shown"
+    assert told["Does it help if the attacker sees it?"] == "not shown"
+    lines = str(trial).splitlines()
+    assert max(map(len, lines)) <= 78
+    counts = [line.strip() for line in lines if line.lstrip().startswith("(")]
+    assert counts == ["(" + str(trial.gain(k)).split(" (")[1] for k in trial.right["control"]]
     worse = made(p=(0.5, 0.2, 0.5, 0.1))
     told = {question: answer for question, answer, _ in worse.answers()}
     assert told["Does it help against transfer?"] == "no"

@@ -120,6 +120,9 @@ def test_curves_draw_lines_and_bands():
     assert {line.get_label(): list(line.get_ydata()) for line in plot.lines} == lines
     assert len(plot.collections) == 1
     assert (plot.get_xlabel(), plot.get_ylabel()) == ("block", "error")
+    assert all(place == int(place) for place in plot.get_xticks())  # no half blocks
+    between = figures.curves([0.0, 0.5, 1.0], lines).axes[0].get_xticks()
+    assert any(place != int(place) for place in between)
 
 
 @pytest.mark.parametrize(("lines", "says"), [({}, "no lines"), ({"a": [1.0]}, "1 values for 2")])

@@ -174,7 +174,11 @@ def test_text_of_docstrings_is_no_markup():
     assert api_pages.inline("see `rate`", "gains", {"rate"}) == "see `rate`"
     assert api_pages.inline('take "P-D" or "any word"', "gains") == 'take `"P-D"` or "any word"'
     assert api_pages.inline("1. one", "gains") == r"1\. one"
-    assert api_pages.types("Proportion or None").startswith("{py:obj}`Proportion <pidlib.eval")
+    told = api_pages.types("Proportion or None", "evaluation")
+    assert told.startswith("{py:obj}`Proportion <pidlib.eval")
+    assert api_pages.types("Path", "results") == "Path"  # pathlib's
+    assert api_pages.types("Path", "chains") == "{py:obj}`Path <pidlib.chains.Path>`"
+    assert "pidlib.chains.Path" not in api_pages.module_pages(["adapters", "results", "training"])
     made = api_pages.source("Proposition 2; equations gains-alpha, no-such.", "gains")
     assert made == "Proposition 2; equations {eq}`gains-alpha`, no-such."
     assert api_pages.source("theorem-one", "gains") == "{prf:ref}`theorem-one`"
@@ -231,6 +235,14 @@ def test_a_recorded_run_is_kept_and_known_by_its_code(tmp_path, monkeypatch):
     write(new_notebook(cells=[new_markdown_cell(HEAD), new_code_cell("1")]), path)
     assert "1.3 (a), changed since |" in chapter_pages._chapter(chapters.read(path), run, [])
     assert "not recorded |" in chapter_pages._chapter(chapters.read(path), None, [])
+
+
+def test_long_times_are_told_to_the_half_hour():
+    told = [chapters.duration(minutes) for minutes in (85, 90, 570, 590, 600)]
+    assert told[:2] == ["85 minutes", "about 1½ hours"]
+    assert told[2:] == ["about 9½ hours", "about 10 hours", "about 10 hours"]
+    reading = chapters.duration(sum(one.reading for one in chapters.chapters()))
+    assert f"All chapters take {reading} to read" in chapter_pages.status()
 
 
 def test_recorded_runs_are_of_chapters():

@@ -27,6 +27,15 @@ def test_a_result_is_read_as_written(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "one.json"]
 
 
+def test_a_long_command_is_wrapped_at_its_spaces(tmp_path):
+    command = "python -m pidlib reproduce trial " + "--data snli-test --no-attacks " * 8
+    told = provenance(write_result(tmp_path / "one.json", **(PARTS | {"command": command})))
+    *lines, last = told.splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 78 and "seed 3" in last
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert " ".join(line.strip() for line in lines) == command.strip()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
