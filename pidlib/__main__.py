@@ -79,7 +79,7 @@ def fit(
         str | None, typer.Option(help="averaged, exact-gain, residual, wiener or terminal.")
     ] = None,
     mix: Annotated[
-        str | None, typer.Option(help="typos, synonyms or both, for wiener and terminal.")
+        str | None, typer.Option(help="typos, synonyms, both or words, for wiener and terminal.")
     ] = None,
     rho: Annotated[float | None, typer.Option(help="Weight of changed text, for those.")] = None,
     batch_size: Batch = None,
@@ -255,7 +255,7 @@ def reproduce(
     ] = None,
     mixes: Annotated[
         str, typer.Option(help="Random edits that closed forms learn from, for wiener; or none.")
-    ] = "typos,synonyms,both",
+    ] = "typos,synonyms,both,words",
     restarts: Annotated[
         bool, typer.Option(help="Attack what withstood a random recipe once more, for wiener.")
     ] = False,

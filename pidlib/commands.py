@@ -70,7 +70,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
         from pidlib.perturbations import RandomEdits
-        from pidlib.resources import candidates
+        from pidlib.resources import words_for
 
         controller = PIDController.fit(
             model,
@@ -78,7 +78,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             rows,
             law=settings.law,
             layers=settings.layers,
-            perturbed=RandomEdits(settings.mix, source=candidates(settings.resources)),
+            perturbed=RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources)),
             rho=settings.rho,
             checkpoint=checkpoint,
             **common,

@@ -35,7 +35,7 @@ from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
 from pidlib.placebos import Placebo
 from pidlib.recorded import answers, gains_over_none, pack, proportions, stored_rows, unpack
-from pidlib.resources import candidates
+from pidlib.resources import candidates, words_for
 from pidlib.results import write_result
 from pidlib.trials import (
     ADAPTIVE,
@@ -105,7 +105,7 @@ class Running:
                 self.tokenizer,
                 fit_rows(data, ESTIMATED_ON[pair[0]]),
                 held_rows(data),
-                candidates(self.trial.resources),
+                words_for(pair[1], self.trial.resources),
                 self._chosen(pair),
                 {
                     "weights": self._weights,

@@ -21,8 +21,13 @@ MIXES: dict[str, dict[str, float]] = {
     "typos": dict.fromkeys(TYPOS, 1.0),
     "synonyms": {"synonym": 1.0},
     "both": dict.fromkeys(TYPOS, 1.0) | {"synonym": float(len(TYPOS))},
+    "words": {"synonym": 1.0},
 }
-"""Weights of the kinds of edit by the name of the mix; `both` has as many synonyms as typos."""
+"""Weights of the kinds of edit by the name of the mix.
+
+`both` has as many synonyms as typos; `words` is `synonyms` from more than one source, see
+`pidlib.resources.words_for`.
+"""
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
@@ -36,7 +41,7 @@ class RandomEdits:
     Parameters
     ----------
     mix : str or mapping of kind to weight
-        `"typos"`, `"synonyms"`, `"both"`, or weights of the kinds in `KINDS`.
+        `"typos"`, `"synonyms"`, `"both"`, `"words"`, or weights of the kinds in `KINDS`.
     edits : int
         Words changed in a row, at least 1; fewer in a row that has not so many.
     source : Candidates, optional

@@ -102,6 +102,71 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
 
 
+def words_for(mix: str, name: str) -> Candidates:
+    """Where random edits of a mix find their synonyms.
+
+    Parameters
+    ----------
+    mix : str
+        As in `pidlib.perturbations.MIXES`. `"words"` pools what all recipes use of the
+        source: of `"ppdb"`, its own words and WordNet's.
+    name : str
+        As for `candidates`.
+
+    Returns
+    -------
+    Candidates
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As for `candidates`.
+
+    Examples
+    --------
+    >>> words_for("words", "lexicon").synonyms("dog")
+    ('canine', 'hound', 'pooch', 'doggy')
+
+    Source: ours.
+    """
+    plain = candidates(name)
+    if mix != "words" or name == "lexicon":  # the lexicon is the same for all recipes
+        return plain
+    return PooledCandidates(plain, candidates(name, "pso"))
+
+
+class PooledCandidates:
+    """Words of several sources, each word once.
+
+    Parameters
+    ----------
+    *sources : Candidates
+        At least one; those of the first come first.
+
+    Source: ours.
+    """
+
+    def __init__(self, *sources: Candidates) -> None:
+        self.sources = sources
+        self.name = "+".join(source.name for source in sources)
+        told = " ".join(source.sha256 for source in sources)
+        self.sha256 = hashlib.sha256(told.encode()).hexdigest()
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Synonyms of the word by any of the sources.
+
+        Parameters
+        ----------
+        word : str
+            In lower case.
+
+        Returns
+        -------
+        tuple of str
+        """
+        return tuple(dict.fromkeys(w for one in self.sources for w in one.synonyms(word)))
+
+
 class LexiconCandidates:
     """Synonyms from our lexicon of scenes, already in the right inflection.
 

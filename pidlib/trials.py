@@ -204,7 +204,7 @@ def usual_rivals(estimators: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
     Source: ours.
     """
-    wanted = ((WIENER, "synonyms"), (TERMINAL, "both"))
+    wanted = ((WIENER, "words"), (TERMINAL, "both"))
     mended = [f"spelling{WITH}{control_name(*pair)}" for pair in wanted if pair in estimators]
     return (*RIVALS, *mended)
 

@@ -48,6 +48,7 @@ def made_words():
     with pytest.MonkeyPatch.context() as patch:
         for module in (experiments, parts):
             patch.setattr(module, "candidates", lambda name, recipe="": MADE[name])
+        patch.setattr(experiments, "words_for", lambda mix, name: MADE[name])
         yield
 
 
@@ -146,10 +147,10 @@ def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
     assert stop.value.code in (0, None)
     (trial,) = asked
     assert trial.name == "wiener-captions-minilm-nli" and trial.rivals[:2] == RIVALS
-    assert trial.rivals[2:] == ("spelling + Wiener synonyms", "spelling + Terminal both")
+    assert trial.rivals[2:] == ("spelling + Wiener words", "spelling + Terminal both")
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
     assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95))
-    assert len(trial.adaptive) == 6 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert len(trial.adaptive) == 7 and trial.command.startswith("python -m pidlib reproduce wie")
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=(), rivals=())
