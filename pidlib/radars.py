@@ -56,6 +56,7 @@ def radar_plotly(
     """
     rows = _checked(axes, series, top)
     rings = [top * k / RINGS for k in range(1, RINGS + 1)]
+    down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
     for k, (name, values) in enumerate(rows.items()):
         colour = PALETTE[k % len(PALETTE)]
@@ -85,10 +86,10 @@ def radar_plotly(
             gridshape="linear",
             radialaxis=dict(
                 range=[0, top],
-                angle=90,
-                tickangle=90,
+                angle=down,
+                tickangle=down,
                 tickvals=rings,
-                ticktext=[f"{ring:g} %" for ring in rings[:-1]] + [""],
+                ticktext=[""] + [f"{ring:g} %" for ring in rings[1:-1]] + [""],
                 tickfont_size=11,
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
@@ -178,8 +179,8 @@ def radar_grid(
         raise ValueError("there are no panels to draw: give at least one")
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
-    fig = Figure(figsize=(2.7 * columns, 2.75 * lines + 0.5), layout="constrained")
-    fig.get_layout_engine().set(h_pad=0.1)  # room for titles
+    fig = Figure(figsize=(2.7 * columns, 2.4 * lines + 0.5), layout="constrained")
+    fig.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # room for titles and names
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
         _draw(plot, axes, _checked(axes, series, top), None, top, small=True)
@@ -221,12 +222,15 @@ def _draw(
         plot.plot([angle, angle], [0, top], **_hair())
     plot.set_ylim(0, top)
     plot.set_yticks([])
-    middle = angles[1] / 2  # where an edge of the polygon is nearest to the centre
-    for ring in rings:
-        place = dict(ha="left", va="bottom", fontsize=6 if small else 9, color=INK)
-        plot.text(middle, ring * np.cos(middle), f" {ring:g} %", **place)
+    middle = _lowest(len(axes))
+    for ring in rings[1::2] if small else rings[1:]:  # just outside the edge that it names
+        place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top")
+        size = dict(fontsize=6.5 if small else 9, color=INK)
+        plot.annotate(f"{ring:g} %", (middle, ring * np.cos(np.pi / len(axes))), **place, **size)
     plot.set_xticks(angles, list(axes))
-    plot.tick_params(axis="x", pad=0 if small else 8, labelsize=7 if small else None)
+    plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=7 if small else None)
+    for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
+        name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
 
 def _checked(
@@ -245,6 +249,11 @@ def _checked(
         if bad:
             raise ValueError(f"series {name!r} has {bad[0]}, outside 0..{top:g} percent")
     return rows
+
+
+def _lowest(spokes: int) -> float:
+    """Angle, clockwise from the top, of the middle of the lowest edge (the right of two)."""
+    return (2 * ((spokes - 1) // 2) + 1) * np.pi / spokes
 
 
 def _clear(colour: str, alpha: float) -> str:

@@ -139,7 +139,7 @@ def _untouched(stopwords: Sequence[str], premise: bool = True) -> list:
 
 
 def a2t(victim: Victim, parts: OfflineParts | StockParts) -> Any:
-    """A2T: few swaps for near synonyms, words ranked by the gradient; made to train against.
+    """A2T: few swaps for near synonyms, words ranked by the gradient.
 
     Stock: 20 neighbours of counter-fitted cosine 0.8, sentences of cosine 0.9 by
     DistilBERT. Here: our candidates (nearer ones of PPDB), MiniLM's cosine 0.9; words of
@@ -192,7 +192,7 @@ def pso(victim: Victim, parts: OfflineParts | StockParts) -> Any:
 
 
 def textfooler(victim: Victim, parts: OfflineParts | StockParts) -> Any:
-    """TextFooler: swap the most important words for synonyms until the label flips.
+    """TextFooler: swap important words for synonyms until the label flips.
 
     Paper: similarity 0.7 of words. Stock: 0.5, as in the authors' code, and an angular
     similarity of 1 - 0.5/pi of a window of 15 words. Here: as stock.

@@ -39,26 +39,31 @@ def print_table(rows: Sequence[Mapping[str, Any]], digits: int = 3) -> None:
         print("  ".join(v.rjust(w) if n else v.ljust(w) for v, w, n in parts).rstrip())
 
 
-def print_counts(counts: Mapping[str, tuple[int, int]]) -> None:
+def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -> None:
     """Print counts k of n with their percentage and 95 % Wilson interval.
 
     Parameters
     ----------
     counts : mapping of str to (k, n)
-        Name to number right and number asked, 0 <= k <= n, n >= 1.
+        Name to number right (or whatever is counted) and number asked, 0 <= k <= n, n >= 1.
+    header : str
+        Name of the column of k.
 
     Examples
     --------
     >>> print_counts({"base": (81, 100)})
     what  right    n     %  95 % interval
     base     81  100  81.0  72.2 to 87.5
+    >>> print_counts({"synonym": (20, 100)}, header="count")
+    what     count    n     %  95 % interval
+    synonym     20  100  20.0  13.3 to 28.9
 
     Source: Wilson's score interval, from scipy.
     """
     rows = []
-    for name, (right, asked) in counts.items():
-        low, high = binomtest(int(right), int(asked)).proportion_ci(method="wilson")
-        row = {"what": name, "right": int(right), "n": int(asked), "%": 100 * right / asked}
+    for name, (found, asked) in counts.items():
+        low, high = binomtest(int(found), int(asked)).proportion_ci(method="wilson")
+        row = {"what": name, header: int(found), "n": int(asked), "%": 100 * found / asked}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
     print_table(rows, digits=1)
 
