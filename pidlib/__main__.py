@@ -305,16 +305,13 @@ def reproduce(
         if odd := [one for one in asked if one not in known]:
             raise typer.BadParameter(f"unknown threshold {odd[0]!r}; known: {list(known)}")
         attacked = [known[one] for one in asked]
+        usual = () if estimated_on else usual_rivals(estimators)
         changes = {
             "kind": "wiener",
             "controls": plain,
             "estimators": estimators,
             "estimated_on": estimated_on,
-            "rivals": tuple(_listed(rivals))
-            if rivals is not None
-            else ()
-            if estimated_on
-            else usual_rivals(estimators),
+            "rivals": usual if rivals is None else tuple(_listed(rivals)),
             "restarts": restarts,
             "wide": wide,
             "placebos": estimators[-1:] if placebos else (),
