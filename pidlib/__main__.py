@@ -232,6 +232,7 @@ def reproduce(
     n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
     clean: Annotated[int, typer.Option(min=1, help="Rows judged without attack.")] = 2000,
     swarm: Annotated[int, typer.Option(min=1, help="Rows attacked by PSO, at most.")] = 1000,
+    after: Annotated[int, typer.Option(min=0, help="Rows of the data to pass over.")] = 0,
     attacks: Annotated[bool, typer.Option(help="Attack, or only judge the clean rows.")] = True,
     adaptive: Annotated[
         int,
@@ -323,6 +324,7 @@ def reproduce(
         n=n,
         swarm=swarm,
         clean=max(n, clean),
+        after=after,
         recipes=RECIPES if attacks else (),
         resources=resources or ("lexicon" if data == "captions" else "ppdb"),
         adaptive_n=adaptive or n,

@@ -86,7 +86,14 @@ class Running:
     def rows(self) -> Dataset:
         """Rows judged."""
         split = "test" if self.trial.data == "captions" else None
-        return load_nli(self.trial.data, split=split, n=self.trial.clean)
+        trial = self.trial
+        found = load_nli(trial.data, split=split, n=trial.after + trial.clean)
+        if len(found) < trial.after + trial.n:
+            raise ValueError(
+                f"{trial.data} has {len(found)} rows; after = {trial.after} and n = {trial.n} "
+                f"need {trial.after + trial.n}"
+            )
+        return found.select(range(trial.after, len(found)))
 
     @cached_property
     def controls(self) -> dict[str, Feedback]:
@@ -136,7 +143,7 @@ class Running:
                 fit_rows(data, TUNED_ON),
                 held_rows(data),
                 candidates(self.trial.resources),
-                self.runs / self.trial.name / alone,
+                self.runs / self.trial.choice / alone,
                 self.trial.seed,
                 self.report,
             )
@@ -147,7 +154,7 @@ class Running:
         return {name: one for name, one in made.items() if one is not None}
 
     def _chosen(self, pair: tuple[str, str]) -> Path:
-        return self.runs / self.trial.name / " ".join(pair)
+        return self.runs / self.trial.choice / " ".join(pair)
 
     def contenders(self) -> dict[str, Contender]:
         """All that is attacked by itself: controls, then rivals.
@@ -181,7 +188,7 @@ class Running:
         str
         """
         named = [part for part in control.split() if part not in "+%"]
-        parts = [self.trial.data, self.trial.model, *cell.split(), *named]
+        parts = [self.trial.rows, self.trial.model, *cell.split(), *named]
         if control and self.trial.estimated_on:
             parts += ["on", self.trial.estimated_on]
         return "-".join(parts) + ".jsonl"
@@ -222,7 +229,7 @@ class Running:
                     seed=trial.seed + cell.startswith(RESTARTED),
                     ids=list(ids),
                     log=log,
-                    data=trial.data,
+                    data=trial.rows,
                     about={"control": one.told} if one.told else None,
                 )
             stored = self.results / "attacks" / log.name
@@ -332,7 +339,7 @@ class Running:
             else weights_sha256(one.model),
             "recipe": cell.split()[-1],
             "seed": self.trial.seed + cell.startswith(RESTARTED),
-            "data": self.trial.data,
+            "data": self.trial.rows,
             "about": about,
         }
 
@@ -400,7 +407,7 @@ class Running:
             command=trial.command,
             configuration=json.loads(json.dumps(asdict(trial))),
             data={
-                "name": trial.data,
+                "name": trial.rows,
                 "n": trial.n if trial.recipes else len(self.rows),
                 "clean": len(self.rows),
                 "sha256": fingerprint(self.rows),

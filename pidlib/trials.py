@@ -36,6 +36,9 @@ class Trial:
         `swarm`.
     clean : int
         Rows judged without attack, the first of the data; at least `n`.
+    after : int
+        Rows of the data that are passed over: what is called first comes after them. For a
+        claim that was made on the first rows and is to be tried on fresh ones.
     recipes : tuple of str
         None for a data set that is only judged.
     resources : str
@@ -79,6 +82,7 @@ class Trial:
     n: int = 1000
     swarm: int = 1000
     clean: int = 2000
+    after: int = 0
     recipes: tuple[str, ...] = RECIPES
     resources: str = "lexicon"
     controls: tuple[tuple[str, float], ...] = CONTROLS
@@ -99,6 +103,8 @@ class Trial:
     def __post_init__(self) -> None:
         if not 1 <= self.n <= self.clean:
             raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
+        if self.after < 0:
+            raise ValueError(f"after = {self.after}; it must be at least 0")
         unknown = [name for name in self.recipes if name not in RECIPES]
         if unknown:
             raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
@@ -125,8 +131,21 @@ class Trial:
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        told = f"-on-{self.estimated_on}" if self.estimated_on else ""
-        return f"{self.kind}-{self.data}-{self.model}{told}"
+        return f"{self.kind}-{self.rows}-{self.model}{self._origin}"
+
+    @property
+    def choice(self) -> str:
+        """Folder of what was chosen on held-out rows; other rows to judge do not change it."""
+        return f"{self.kind}-{self.data}-{self.model}{self._origin}"
+
+    @property
+    def rows(self) -> str:
+        """Name of the rows that are judged."""
+        return f"{self.data}-after-{self.after}" if self.after else self.data
+
+    @property
+    def _origin(self) -> str:
+        return f"-on-{self.estimated_on}" if self.estimated_on else ""
 
     @property
     def command(self) -> str:
@@ -134,7 +153,9 @@ class Trial:
         told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
         if self.swarm < self.n:
             told.append(f"--swarm {self.swarm}")
-        if self.adaptive or self.rivals:
+        if self.after:
+            told.append(f"--after {self.after}")
+        if self.adaptive:  # without it, rivals are attacked on all rows
             told.append(f"--adaptive {self.adaptive_n}")
         if self.restarts:
             told.append("--restarts")

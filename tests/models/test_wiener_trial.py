@@ -13,6 +13,7 @@ import pidlib.experiments as experiments
 import pidlib.parts as parts
 from pidlib import __main__ as door
 from pidlib.contenders import RIVALS
+from pidlib.data import load_nli
 from pidlib.estimator import Estimator
 from pidlib.experiments import Running, Trial, control_name, run_trial
 from pidlib.outcomes import read_outcomes
@@ -110,6 +111,37 @@ def test_the_choice_is_made_once(run, monkeypatch):
     assert isinstance(found, Estimator) and "random edits a row (typos)" in found.summary()
 
 
+def test_fresh_rows_are_judged_with_the_choice_that_was_made(run, monkeypatch):
+    folder, _ = run
+    monkeypatch.setattr(contenders, "choose", None)  # would fail when called
+    fresh = replace(TRIAL, after=12, clean=4, adaptive=(), placebos=(), wide=False)
+    result = run_trial(fresh, folder / "results", folder / "runs", lambda _: None)
+    path = folder / "results" / "wiener-captions-after-12-minilm-nli.json"
+    assert read_result(path) == result and result["data"]["name"] == "captions-after-12"
+    assert [row["premise"] for row in Running(fresh, folder, folder).rows] == load_nli(
+        "captions", split="test", n=16
+    )["premise"][12:]
+    assert {"after": 12}.items() <= result["configuration"].items()
+    assert result["selection"] == run[1]["selection"]
+    stored = {path.name for path in (folder / "results" / "attacks").glob("*-after-12-*")}
+    assert {
+        "textbugger.jsonl",
+        "adaptive-textbugger-spelling.jsonl",
+        "adaptive-textbugger-spelling-Wiener-typos.jsonl",
+    } <= {name.split("minilm-nli-")[1] for name in stored}
+    with pytest.raises(ValueError, match="after = -1; it must be"):
+        replace(TRIAL, after=-1)
+
+
+def test_too_few_rows_after_those_passed_over_is_said(tmp_path, monkeypatch):
+    lines = '{"premise": "A dog.", "hypothesis": "A cat.", "label": 2}\n' * 5
+    (tmp_path / "made.jsonl").write_text(lines, encoding="utf-8")
+    monkeypatch.setenv("PIDLIB_DATA_DIR", str(tmp_path))
+    short = Trial("made", n=3, clean=3, after=3)
+    with pytest.raises(ValueError, match="made has 5 rows; after = 3 and n = 3 need 6"):
+        _ = Running(short, tmp_path, tmp_path).rows
+
+
 def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
 
     def never(model, tokenizer, rows, held, perturbed, **settings):
@@ -171,7 +203,8 @@ def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
     )
     words = "--data snli-test --n 9 --clean 9 --swarm 3 --adaptive 5 --wide --restarts"
     few = "--mixes none --thresholds 0.95 --rivals 'spelling,spelling + Terminal both'"
-    for told in (words, f"{words} {few}", f"{words} --rivals none --thresholds none"):
+    fresh = f"{words} --after 20 --adaptive 0 --rivals 'spelling + Terminal both'"
+    for told in (words, f"{words} {few}", f"{words} --rivals none --thresholds none", fresh):
         monkeypatch.setattr(sys, "argv", ["pidlib", "reproduce", "wiener", *shlex.split(told)])
         with pytest.raises(SystemExit):
             door.main()
@@ -181,9 +214,10 @@ def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
             door.main()
         assert asked[-1] == asked[-2]
         assert "widened a2t" in asked[-1].cells
-    assert asked[-3].rivals == ("spelling", "spelling + Terminal both")
-    assert asked[-3].adaptive == (("PD", 0.95), ("terminal", "both"))
-    assert asked[-1].rivals == () and asked[-1].adaptive[0] == ("wiener", "typos")
+    assert asked[3].rivals == ("spelling", "spelling + Terminal both")
+    assert asked[3].adaptive == (("PD", 0.95), ("terminal", "both"))
+    assert asked[-1].adaptive == () and asked[-1].rivals == ("spelling + Terminal both",)
+    assert asked[5].rivals == () and asked[5].adaptive[0] == ("wiener", "typos")
 
 
 def test_an_unknown_threshold_is_named(monkeypatch, capsys):
