@@ -242,7 +242,7 @@ def reproduce(
     ] = 0,
     placebos: Annotated[
         bool,
-        typer.Option(help="Judge placebos of P-D control too; for wiener, of the terminal one."),
+        typer.Option(help="Judge placebos of P-D control too; for wiener, of the last control."),
     ] = True,
     resources: Annotated[
         str | None, typer.Option(help="lexicon or ppdb; by default what suits the data.")
@@ -257,6 +257,9 @@ def reproduce(
     mixes: Annotated[
         str, typer.Option(help="Random edits that closed forms learn from, for wiener; or none.")
     ] = "typos,synonyms,both,words",
+    terminals: Annotated[
+        str, typer.Option(help="Those that terminal costs learn from, for wiener; or none.")
+    ] = "both",
     restarts: Annotated[
         bool, typer.Option(help="Attack what withstood a random recipe once more, for wiener.")
     ] = False,
@@ -299,7 +302,11 @@ def reproduce(
         raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
     changes: dict[str, Any] = {}
     if experiment == "wiener":
-        estimators = (*((WIENER, mix) for mix in _listed(mixes)), (TERMINAL, "both"))
+        estimators = tuple(
+            (rule, mix)
+            for rule, told in ((WIENER, mixes), (TERMINAL, terminals))
+            for mix in _listed(told)
+        )
         plain = (("PD", 0.99), ("PD", 0.95))
         known = {f"{v:g}": (scheme, v) for scheme, v in plain}
         asked = _listed(thresholds)

@@ -1,9 +1,9 @@
-"""How much a memory of the state before would add to the estimate of a state."""
+"""How much more than one map of one state an estimate could use: memory, classes of words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,9 +23,9 @@ def memory_shares(
     seed: int = 0,
     batch_size: int = 64,
 ) -> list[dict[str, float]]:
-    """Error of estimates of clean states, from a perturbed state alone and with the one before.
+    """Error of estimates of clean states: from a perturbed state, with more beside it.
 
-    Both estimates are regressions over perturbed words, fitted on the first half of the rows
+    All estimates are regressions over changed words, fitted on the first half of the rows
     and measured on the second. No control is attached.
 
     Parameters
@@ -36,14 +36,16 @@ def memory_shares(
     Returns
     -------
     list of dict
-        By controlled state t >= 1: root mean squares over changed words of the second half, as shares
-        of the spread of clean states: `change`, the error of no estimate; `alone`, from x_t;
-        `memory`, from x_t and x_{t-1}.
+        By controlled state t >= 1: root mean squares over changed words of the second half, as
+        shares of the spread of clean states: `change`, the error of no estimate; `alone`, one
+        map of x_t; `memory`, one map of x_t and x_{t-1}; `classes`, a map of x_t for words that
+        arrive in one piece and another for those that arrive in several (that of all words
+        for a class with fewer than two words to fit).
 
     Raises
     ------
     ValueError
-        Fewer than 4 rows, or as `paired_units`.
+        Fewer than 4 rows, no changed word in either half, or as `paired_units`.
 
     Source: ours; equations kalman-memory, kalman-none.
     """
@@ -56,24 +58,39 @@ def memory_shares(
         for part in (range(half), range(half, len(rows)))
     )
     found = []
-    for t in range(1, len(fitted) - 1):  # x_T is never controlled
-        x, p, q = (measured[t][0], measured[t][1], measured[t - 1][1])
+    for t in range(1, len(fitted.clean) - 1):  # x_T is never controlled
+        x, p, q = measured.clean[t], measured.seen[t], measured.seen[t - 1]
+        wanted, known, before = fitted.clean[t], fitted.seen[t], fitted.seen[t - 1]
+        estimates = {
+            "change": p,
+            "alone": _regression(known, wanted)(p),
+            "memory": _regression(np.hstack([known, before]), wanted)(np.hstack([p, q])),
+        }
+        estimates["classes"] = estimates["alone"].copy()
+        for kind in (False, True):
+            if (fitted.split == kind).sum() < 2:
+                continue
+            apart = _regression(known[fitted.split == kind], wanted[fitted.split == kind])
+            estimates["classes"][measured.split == kind] = apart(p[measured.split == kind])
         size = x.var(0).sum()
-        row = {"t": t, "change": ((p - x) ** 2).sum(1).mean() / size}
-        for name, parts in (("alone", (t,)), ("memory", (t, t - 1))):
-            seen = np.concatenate([fitted[s][1] for s in parts], axis=1)
-            A, b = _regression(seen, fitted[t][0])
-            new = p if name == "alone" else np.concatenate([p, q], axis=1)
-            row[name] = ((new @ A + b - x) ** 2).sum(1).mean() / size
-        found.append({k: v if k == "t" else float(v) ** 0.5 for k, v in row.items()})
+        errors = {k: (((e - x) ** 2).sum(1).mean() / size) ** 0.5 for k, e in estimates.items()}
+        found.append({"t": t, **{k: float(v) for k, v in errors.items()}})
     return found
+
+
+class _Words(NamedTuple):
+    """Changed words: states (words, d) by t, clean and as seen; which arrive in several pieces."""
+
+    clean: list[np.ndarray]
+    seen: list[np.ndarray]
+    split: np.ndarray
 
 
 def _states(
     model: Any, tokenizer: Any, rows: Any, changed: Any, part: range, batch_size: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Clean and perturbed states (words, d) of changed words, by t."""
-    seen: list[list[tuple[np.ndarray, np.ndarray]]] = []
+) -> _Words:
+    clean_states, seen_states, split = [], [], []
+    letters = model.get_input_embeddings()
     for start in range(0, len(part), batch_size):
         chosen = part[start : start + batch_size]
         clean, moved = paired_units(
@@ -84,19 +101,27 @@ def _states(
             input_device(model),
         )
         with torch.no_grad():
-            pair = [(one, read_states(model, one.inputs).values) for one in (clean, moved)]
-        both = clean.whole & moved.whole
-        x, p = ([one.means(v)[both].cpu().numpy() for v in values] for one, values in pair)
-        far = np.abs(p[0] - x[0]).max(1) > 1e-6  # words whose own tokens changed
-        seen.append([(a[far], b[far]) for a, b in zip(x, p, strict=True)])
-    return [
-        tuple(map(np.concatenate, zip(*state, strict=True))) for state in zip(*seen, strict=True)
+            # Of the tokens themselves: what stands after a split word moves, and is not changed.
+            own = [one.means(letters(one.inputs["input_ids"])) for one in (clean, moved)]
+            pair = [read_states(model, one.inputs).values for one in (clean, moved)]
+        both = clean.whole & moved.whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
+        split.append((moved.sizes()[both] > 1).numpy())
+        for kept, one, values in zip(
+            (clean_states, seen_states), (clean, moved), pair, strict=True
+        ):
+            kept.append([one.means(v)[both].cpu().numpy() for v in values])
+    joined = [
+        [np.concatenate(state) for state in zip(*kept, strict=True)]
+        for kept in (clean_states, seen_states)
     ]
+    if len(joined[0][0]) == 0:
+        raise ValueError(f"no word of {len(part)} rows was changed; give more rows or more edits")
+    return _Words(*joined, np.concatenate(split))
 
 
-def _regression(seen: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A, b of wanted = seen A + b, with the covariance of what is seen shrunk."""
+def _regression(seen: np.ndarray, wanted: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """The map of the least squared error, with the covariance of what is seen shrunk."""
     m, w = seen.mean(0), wanted.mean(0)
     covariance = shrunk((seen - m).T @ (seen - m) / len(seen), len(seen))
     A = np.linalg.solve(covariance, (seen - m).T @ (wanted - w) / len(seen))
-    return A, w - m @ A
+    return lambda x: (x - m) @ A + w

@@ -164,13 +164,17 @@ class Trial:
         if self.estimated_on:
             told.append(f"--estimated-on {self.estimated_on}")
         mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
-        if self.estimators and mixes != list(MIXES):
+        estimating = self.kind == WIENER  # that experiment's options
+        if estimating and mixes != list(MIXES):
             told.append(f"--mixes {','.join(mixes) or 'none'}")
+        ends = [mix for scheme, mix in self.estimators if scheme == TERMINAL]
+        if estimating and ends != ["both"]:
+            told.append(f"--terminals {','.join(ends) or 'none'}")
         seen = [f"{v:g}" for scheme, v in self.adaptive if (scheme, v) not in self.estimators]
-        if self.estimators and self.adaptive and seen != ["0.99", "0.95"]:
+        if estimating and self.adaptive and seen != ["0.99", "0.95"]:
             told.append(f"--thresholds {','.join(seen) or 'none'}")
         usual = () if self.estimated_on else usual_rivals(self.estimators)
-        if self.estimators and self.rivals != usual:
+        if estimating and self.rivals != usual:
             told.append(f"--rivals '{','.join(self.rivals) or 'none'}'")
         if not self.recipes:
             told.append("--no-attacks")

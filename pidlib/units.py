@@ -36,8 +36,12 @@ class Units(NamedTuple):
         inside = owner >= 0
         sums = flat.new_zeros(len(self.whole), flat.shape[-1], dtype=torch.float64)
         sums.index_add_(0, owner[inside], flat[inside].double())
-        counts = torch.bincount(owner[inside], minlength=len(self.whole)).clamp_min(1)
-        return sums / counts[:, None]
+        return sums / self.sizes().clamp_min(1).to(x.device)[:, None]
+
+    def sizes(self) -> Tensor:
+        """How many tokens (U,) each unit has."""
+        owner = self.owner.reshape(-1)
+        return torch.bincount(owner[owner >= 0], minlength=len(self.whole))
 
 
 def paired_units(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pidlib import load_model, load_nli
-from pidlib.memory import memory_shares
-from pidlib.perturbations import RandomEdits
+from pidlib.memory import _states, memory_shares
+from pidlib.perturbations import RandomEdits, perturbed_rows
 
 
 def test_on_a_real_model_a_memory_adds_next_to_nothing():
@@ -17,6 +17,30 @@ def test_on_a_real_model_a_memory_adds_next_to_nothing():
     for row in found:
         assert row["alone"] < row["change"]
         assert abs(row["memory"] - row["alone"]) < 0.1 * row["alone"]
+
+
+def test_only_words_whose_own_tokens_changed_are_counted(tiny):
+    """A word in more pieces moves those after it to other places; they are not changed."""
+
+    def longer(row, random):  # "dogcat" is unknown: one token; "dog cat cat" are three
+        return {**row, "premise": row["premise"].replace("the", "a the", 1)}
+
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    rows = [{"premise": "the dog sleeps in the park", "hypothesis": "a cat", "label": 0}] * 4
+    changed = perturbed_rows(rows, longer)
+    found = _states(model, tokenizer, rows, changed, range(4), 64)
+    assert len(found.split) == 4 and found.split.all()
+    assert all(len(state) == 4 for state in (*found.clean, *found.seen))
+    unchanged = perturbed_rows(rows, lambda row, random: row)
+    with pytest.raises(ValueError, match="no word of 4 rows was changed"):
+        _states(model, tokenizer, rows, unchanged, range(4), 64)
+
+
+def test_maps_by_class_are_regressions_of_their_own(tiny):
+    """Words in one piece alone: then there is one class, and its map is that of all words."""
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(60)
+    found = memory_shares(model, tokenizer, rows, RandomEdits({"swap": 1.0}, edits=2))
+    assert all(row["classes"] == row["alone"] for row in found)
 
 
 def test_the_size_of_a_batch_does_not_matter(tiny):

@@ -203,8 +203,11 @@ def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
     )
     words = "--data snli-test --n 9 --clean 9 --swarm 3 --adaptive 5 --wide --restarts"
     few = "--mixes none --thresholds 0.95 --rivals 'spelling,spelling + Terminal both'"
-    fresh = f"{words} --after 20 --adaptive 0 --rivals 'spelling + Terminal both'"
-    for told in (words, f"{words} {few}", f"{words} --rivals none --thresholds none", fresh):
+    fresh = f"{words} --after 20 --adaptive 0 --rivals 'spelling + Terminal words'"
+    fresh = f"{fresh} --terminals words,typos --mixes words"
+    alone = f"{words} --rivals none --thresholds none"
+    bare = f"{words} --mixes none --terminals none"
+    for told in (words, f"{words} {few}", alone, bare, fresh):
         monkeypatch.setattr(sys, "argv", ["pidlib", "reproduce", "wiener", *shlex.split(told)])
         with pytest.raises(SystemExit):
             door.main()
@@ -216,7 +219,8 @@ def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
         assert "widened a2t" in asked[-1].cells
     assert asked[3].rivals == ("spelling", "spelling + Terminal both")
     assert asked[3].adaptive == (("PD", 0.95), ("terminal", "both"))
-    assert asked[-1].adaptive == () and asked[-1].rivals == ("spelling + Terminal both",)
+    assert asked[-1].adaptive == () and asked[-1].rivals == ("spelling + Terminal words",)
+    assert asked[-1].estimators[1:] == (("terminal", "words"), ("terminal", "typos"))
     assert asked[5].rivals == () and asked[5].adaptive[0] == ("wiener", "typos")
 
 
