@@ -35,7 +35,7 @@ def _exercise(chapter: Chapter, task: Exercise) -> str:
     link = f"{{chapter-section}}`{title} <{chapter.stem}#{chapters.slug(task.title)}>`"
     minutes = f"{task.minutes}, on paper" if task.paper else str(task.minutes)
     return (
-        f"| {link} | {short(chapter)} | {minutes} "
+        f"| {link} | {place(chapter)} | {minutes} "
         f"| {{py:obj}}`{task.name} <pidlib.check.{task.name}>` |"
     )
 
@@ -43,12 +43,6 @@ def _exercise(chapter: Chapter, task: Exercise) -> str:
 def place(chapter: Chapter) -> str:
     """Link to a chapter, with its number."""
     return f"[{int(chapter.stem[:2])} {chapter.title}](/notebooks/{chapter.stem}.ipynb)"
-
-
-def short(chapter: Chapter) -> str:
-    """Link to a chapter by its number and the name of its file."""
-    number, name = chapter.stem.split("_", 1)
-    return f"[{int(number)} {name.replace('_', ' ')}](/notebooks/{chapter.stem}.ipynb)"
 
 
 def status() -> str:

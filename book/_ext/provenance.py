@@ -61,7 +61,8 @@ def item(name: str, names: list[str], folder: Path) -> str:
     recipes = ", ".join(log.header["configuration"]["recipe"] for log in logs)
     made = {"versions": header["made"]["versions"], "date": trial["date"]}
     made["seed"] = header["configuration"]["seed"]
-    n = " + ".join(str(len(log.outcomes)) for log in logs)
+    sizes = [len(log.outcomes) for log in logs]
+    n = f"{sizes[0]} each" if len(set(sizes)) == 1 < len(sizes) else " + ".join(map(str, sizes))
     return (
         f"Drawn by running the model on the attacked text of {code(name)} ({recipes}): "
         f"{circumstances(made, header['configuration']['data'], n)}. "

@@ -151,7 +151,7 @@ def test_the_citation_file_is_whole_and_names_the_paper():
 def test_how_to_cite_says_what_the_citation_file_says():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     text = (ROOT / "book/how-to-run.md").read_text().split("## How to cite")[1]
-    text = re.sub(r" +", " ", re.sub(r"[{}]", "", text))
+    text = re.sub(r"\s+", " ", re.sub(r"[{}]", "", text))
     for key in ("title", "version"):
         assert f"{key} = {cited[key]}" in text
     [paper] = cited["references"]
