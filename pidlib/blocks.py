@@ -4,7 +4,7 @@ A transformer of T blocks is read as the dynamical system of the paper's Eq. (1)
 
     x_{t+1} = F_t(x_t + u_t),    t = 0, ..., T - 1.
 
-The state x_t is the *input* of block t: x_0 is the output of the embedding, and x_T, the
+The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the
 output of the last block, is read but never controlled. States are read and controls are
 applied by hooks, not taken from `hidden_states`, whose last entry GPT-2, OPT and LLaMA
 have already normalised. The model stays as it is: no wrapper, no changed weight.

@@ -463,8 +463,8 @@ def _32() -> tuple[str, str]:
     gains = _gain("snli")
     zs = np.array([_noise("snli", t, m, a) for t in TRAININGS for m in MODELS for a in ATTACKS])
     said = (
-        f"{(gains > 0).sum()} of {gains.size} cells rise, {(abs(zs) < 1.96).sum()} of them are "
-        f"within unpaired noise; the lowest is {gains.min():+.2f}"
+        f"{(gains > 0).sum()} of {gains.size} cells rise; {(abs(zs) < 1.96).sum()} of the {gains.size} "
+        f"are within unpaired noise; the lowest is {gains.min():+.2f}"
     )
     return said, _if(gains.min() > 0)
 

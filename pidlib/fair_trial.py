@@ -150,8 +150,8 @@ class FairTrial:
         Returns
         -------
         (gain, low, high) : tuple of float
-            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds. It
-        holds for these seeds: they are not resampled.
+            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds,
+            which are not resampled.
 
         Raises
         ------

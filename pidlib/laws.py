@@ -1,6 +1,6 @@
 """The control laws: what u_t is, given the bases and the gains.
 
-With Q^i = I - V^i V^iT the projection off subspace i in {P, I, D}, K_i its gain and
+With Q^i = I - V^i (V^i)^T the projection off subspace i in {P, I, D}, K_i its gain and
 alpha_t(q) the factor of Proposition 2,
 
     averaged    u_t = -(1 - alpha_t(1)) sum_i K_i Q^i x_t
@@ -343,7 +343,7 @@ def static_gain(
     Parameters
     ----------
     projections : mapping of term to (d, d) float64 tensor
-        Q^i = I - V^i V^iT.
+        Q^i = I - V^i (V^i)^T.
     gains : mapping of term to float
     law : {"averaged", "exact-gain"}
     t, T : int

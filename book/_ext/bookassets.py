@@ -23,6 +23,7 @@ PLOTLY = "application/vnd.plotly.v1+json"
 TELEPHONE, COLUMN = 330, 680  # pixels of width that a figure has there and on a desktop
 READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
+SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")
 VERBATIM = (nodes.raw, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block)
 INK = "#7a7f87"  # the ink of pidlib.style
 
@@ -87,7 +88,7 @@ def narrowest(svg: str) -> int:
 
 
 class KeepMarks(SphinxPostTransform):
-    """No line ends between a formula and the mark that follows it, or before a percent sign."""
+    """No line ends after a formula before its mark, before a percent sign, or within P-I-D."""
 
     default_priority = 900
     formats = ("html",)
@@ -105,6 +106,15 @@ class KeepMarks(SphinxPostTransform):
             line = text.parent
             if re.search(r"\d %", text) and not isinstance(line, VERBATIM):
                 line.replace(text, nodes.Text(re.sub(r"(\d) %", "\\1\u00a0%", text)))
+        for text in list(self.document.findall(nodes.Text)):
+            line, parts = text.parent, SCHEME.split(text)
+            if len(parts) > 1 and not isinstance(line, VERBATIM):
+                found = [  # every other part is the name of a scheme
+                    nodes.inline("", part, classes=["keep"]) if k % 2 else nodes.Text(part)
+                    for k, part in enumerate(parts)
+                    if part
+                ]
+                line.replace(text, found)
 
 
 def package(name: str) -> Path:
