@@ -68,7 +68,7 @@ def test_verdicts_are_those_of_an_independent_audit():
         (24, "DistilBERT 9.77 times"),
         (26, "316.7"),
         (30, "against FreeLB +4.41 (25 of 32 cells)"),
-        (32, "47 of 48 cells rise, 11 of them"),
+        (32, "47 of 48 cells rise; 11 of the 48"),
     ],
 )
 def test_numbers_that_a_separate_count_gave(number, told):
