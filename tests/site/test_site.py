@@ -242,7 +242,7 @@ def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
     for path in in_toc():
         said = [c.source for c in nbformat.read(path, as_version=4).cells]
         minutes += int(re.search(r"About (\d+) minutes to read", "\n".join(said))[1])
-    told = re.search(r"all of them take about (\d+)(½?) hours", soup("book/intro").get_text())
+    told = re.search(r"together take about (\d+)(½?) hours", soup("book/intro").get_text())
     assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
 
 
