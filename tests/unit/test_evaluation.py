@@ -1,5 +1,7 @@
 """Counts, intervals and the paired test."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,9 @@ from scipy.stats import binom
 
 from pidlib.evaluation import Proportion, compare
 from pidlib.experiments import Trial, control_name, pack, unpack
+from pidlib.results import read_result
+
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
@@ -71,3 +76,13 @@ def test_trial_settings():
     assert Trial(n=7).attacked("pso") == Trial(n=7).attacked("a2t") == 7
     assert Trial(n=2000).attacked("pso") == 1000 and Trial(n=2000).attacked("a2t") == 2000
     assert Trial(n=2000, adaptive_n=300).attacked("adaptive a2t") == 300
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("wiener-*.json")), ids=lambda p: p.stem)
+def test_a_recorded_command_makes_the_trial_that_was_recorded(path):
+    def tuples(value):
+        return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+    result = read_result(path)
+    trial = Trial(**{key: tuples(value) for key, value in result["configuration"].items()})
+    assert result["command"] == trial.command
