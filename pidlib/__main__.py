@@ -276,6 +276,10 @@ def reproduce(
     estimated_on: Annotated[
         str, typer.Option(help="Data that estimating controls learn from; the same by default.")
     ] = "",
+    words_from: Annotated[
+        str, typer.Option(help="Source of words of their random edits; the attack's by default.")
+    ] = "",
+    label: Annotated[str, typer.Option(help="Last part of the result's name, for wiener.")] = "",
     sweeps: Annotated[int, typer.Option(min=1, help="Of the solver, for pmp.")] = 20,
     results: Annotated[Path, typer.Option(help="Folder of result files.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="Folder of unfinished runs.")] = RUNS,
@@ -313,12 +317,14 @@ def reproduce(
         if odd := [one for one in asked if one not in known]:
             raise typer.BadParameter(f"unknown threshold {odd[0]!r}; known: {list(known)}")
         attacked = [known[one] for one in asked]
-        usual = () if estimated_on else usual_rivals(estimators)
+        usual = () if estimated_on or words_from else usual_rivals(estimators)
         changes = {
             "kind": "wiener",
             "controls": plain,
             "estimators": estimators,
             "estimated_on": estimated_on,
+            "words_from": words_from,
+            "label": label,
             "rivals": usual if rivals is None else tuple(_listed(rivals)),
             "restarts": restarts,
             "wide": wide,

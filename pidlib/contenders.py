@@ -14,7 +14,6 @@ from typing import Any
 from pidlib.edits import COLUMNS, word_spans
 from pidlib.engine import weights_sha256
 from pidlib.estimator import TERMINAL, Estimator
-from pidlib.feedback import Feedback
 from pidlib.files import write_json
 from pidlib.fine_tuning import choose_fine_tuning
 from pidlib.perturbations import RandomEdits
@@ -26,6 +25,7 @@ ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
 STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
 RULES = {WIENER: "regression", TERMINAL: TERMINAL}
 RIVALS = ("fine-tuned", "spelling")
+IN_LOOP = "fine-tuned-in-loop"  # only with a control, which is in place during the training
 TUNED_ON = ESTIMATED_ON[TERMINAL]
 
 
@@ -64,7 +64,7 @@ def estimating(
     folder: Path,
     about: Mapping[str, Any],
     report: Callable[[str], None] = print,
-) -> Feedback | None:
+) -> Estimator | None:
     """Choose an estimating control on held-out rows, once; it is kept in a folder.
 
     Parameters
@@ -84,7 +84,7 @@ def estimating(
 
     Returns
     -------
-    Feedback or None
+    Estimator or None
         None where no setting keeps the clean loss small.
 
     Source: ours.
@@ -121,6 +121,7 @@ def rival(
     source: Any,
     folder: Path,
     seed: int = 0,
+    control: Estimator | None = None,
     report: Callable[[str], None] = print,
 ) -> Contender | None:
     """Make a rival of control: a fine-tuned copy of the model, or a spelling normaliser.
@@ -138,6 +139,8 @@ def rival(
     folder : Path
         Keeps the fine-tuned weights.
     seed : int
+    control : Estimator, optional
+        Attached while the copy learns, and to what it became.
     report : callable
 
     Returns
@@ -148,10 +151,12 @@ def rival(
     Raises
     ------
     ValueError
-        An unknown name.
+        An unknown name; a control for the normaliser, which learns nothing.
 
     Source: ours.
     """
+    if control is not None and name == "spelling":
+        raise ValueError("the normaliser learns nothing that a control could be in the loop of")
     if name == "spelling":
         told = f"spelling normalised, symspellpy {version('symspellpy')}"
         return Contender(model, NormalisedTokenizer(tokenizer, _mended(rows)), None, told)
@@ -159,13 +164,14 @@ def rival(
         raise ValueError(f"unknown rival {name!r}; known: {list(RIVALS)}")
     perturbed = RandomEdits("both", source=source)
     found = choose_fine_tuning(
-        model, tokenizer, rows, held, perturbed, folder, seed=seed, report=report
+        model, tokenizer, rows, held, perturbed, folder, seed=seed, control=control, report=report
     )
     write_json(folder / "selection.json", [one._asdict() for one in found.tried])
     if found.model is None:
         return None
     told = f"fine-tuned on {len(rows)} rows, rate {found.chosen.rate:g}"
-    return Contender(found.model, tokenizer, None, f"{told}, {weights_sha256(found.model)[:8]}")
+    told = f"{told}, {weights_sha256(found.model)[:8]}"
+    return Contender(found.model, tokenizer, control and control.carried_to(found.model), told)
 
 
 def _mended(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -184,6 +185,48 @@ class Estimator(Feedback):
         if not kept:
             raise ValueError(f"no state up to {t} is corrected; the first is {min(self.estimates)}")
         return replace(self, estimates=kept)
+
+    def carried_to(self, model: nn.Module) -> Estimator:
+        """Return the same maps for another model with states of the same number and width.
+
+        Attaching refuses every model but that of the fit. This says that the maps are meant
+        for another one all the same: one that was trained with them in place, say.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            It stays as it is.
+
+        Returns
+        -------
+        Estimator
+
+        Raises
+        ------
+        ValueError
+            Another number of blocks, or states of another width.
+
+        Source: ours.
+        """
+        found, origin = find_blocks(model, self.origin.block_list), self.origin
+        config = getattr(model, "config", None)
+        width = getattr(config, "hidden_size", origin.width)
+        if (found.depth, width) != (origin.depth, origin.width):
+            raise ValueError(
+                f"the maps are of {origin.depth} blocks and states of width {origin.width}; "
+                f"{type(model).__name__} has {found.depth} and {width}: fit on this model"
+            )
+        return replace(self, origin=replace(origin, blocks=tuple(fingerprint(found))))
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the maps, 64 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for t in self.controlled:
+            digest.update(f"{t}\n".encode())
+            for part in (self.estimates[t].A, self.estimates[t].b):
+                digest.update(part.detach().cpu().float().contiguous().numpy().data)
+        return digest.hexdigest()
 
     def cuts(self) -> Iterator[Estimator]:
         """All depths that need no new fit, from the shallowest to the whole.

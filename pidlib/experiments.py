@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,16 @@ import numpy as np
 from datasets import Dataset
 
 from pidlib.attacks import attack
-from pidlib.contenders import (
-    ESTIMATED_ON,
-    TUNED_ON,
-    Contender,
-    estimating,
-    rival,
-)
-from pidlib.controller import PIDController
+from pidlib.contenders import Contender
 from pidlib.data import fingerprint, load_nli
 from pidlib.detection import Detector, auroc, doubt
 from pidlib.engine import weights_sha256
 from pidlib.evaluation import right_answers
-from pidlib.feedback import Feedback
 from pidlib.files import write_json
+from pidlib.line_ups import LineUp
 from pidlib.models import BASE, BASE_SHA256, load_model, training_record
 from pidlib.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
-from pidlib.placebos import Placebo
 from pidlib.recorded import answers, gains_over_none, pack, proportions, stored_rows, unpack
-from pidlib.resources import candidates, words_for
 from pidlib.results import write_result
 from pidlib.trials import (
     ADAPTIVE,
@@ -43,7 +34,6 @@ from pidlib.trials import (
     RANDOM,
     RESTARTED,
     WIDENED,
-    WITH,
     Trial,
     control_name,
     fit_rows,
@@ -56,11 +46,10 @@ __all__ = [
     "stored_rows", "unpack",
 ]  # fmt: skip
 AGAIN = (RESTARTED, WIDENED)  # attacks of what withstood an attack
-PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
 
 
-class Running:
-    """A trial under way: its model, data and controls, loaded when they are first needed.
+class Running(LineUp):
+    """A trial under way: its line-up, its rows, its attacks, its verdict.
 
     Parameters
     ----------
@@ -78,8 +67,8 @@ class Running:
     def __init__(
         self, trial: Trial, results: Path, runs: Path, report: Callable[[str], None] = print
     ) -> None:
-        self.trial, self.results, self.runs, self.report = trial, results, runs, report
-        self.model, self.tokenizer = load_model(trial.model)
+        super().__init__(trial, runs, report)
+        self.results = results
         self._spent: dict[tuple[str, str], float] = {}
 
     @cached_property
@@ -94,84 +83,6 @@ class Running:
                 f"need {trial.after + trial.n}"
             )
         return found.select(range(trial.after, len(found)))
-
-    @cached_property
-    def controls(self) -> dict[str, Feedback]:
-        """Controls by name; one fit serves every scheme and threshold."""
-        chosen = fit_rows(self.trial.data, self.trial.fitted_on)
-        fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
-        made: dict[str, Feedback] = {
-            control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
-            for scheme, variance in self.trial.controls
-        }
-        data = self.trial.estimated_on or self.trial.data
-        for pair in self.trial.estimators:
-            chosen = estimating(
-                *pair,
-                self.model,
-                self.tokenizer,
-                fit_rows(data, ESTIMATED_ON[pair[0]]),
-                held_rows(data),
-                words_for(pair[1], self.trial.resources),
-                self._chosen(pair),
-                {
-                    "weights": self._weights,
-                    "seed": self.trial.seed,
-                    "resources": self.trial.resources,
-                },
-                self.report,
-            )
-            if chosen is None:
-                self.report(f"no setting of {control_name(*pair)!r} keeps its clean loss small")
-            else:
-                made[control_name(*pair)] = chosen
-        return made
-
-    @cached_property
-    def rivals(self) -> dict[str, Contender]:
-        """Rivals by name."""
-        data = self.trial.estimated_on or self.trial.data
-        made: dict[str, Contender | None] = {}
-        for name in self.trial.rivals:
-            alone, _, control = name.partition(WITH)
-            if control and control not in self.controls:  # no setting of it was good enough
-                continue
-            one = made.get(alone) or rival(
-                alone,
-                self.model,
-                self.tokenizer,
-                fit_rows(data, TUNED_ON),
-                held_rows(data),
-                candidates(self.trial.resources),
-                self.runs / self.trial.choice / alone,
-                self.trial.seed,
-                self.report,
-            )
-            if one and control:
-                told = f"{one.told}; {self.controls[control].summary()}"
-                one = replace(one, control=self.controls[control], told=told)
-            made[name] = one
-        return {name: one for name, one in made.items() if one is not None}
-
-    def _chosen(self, pair: tuple[str, str]) -> Path:
-        return self.runs / self.trial.choice / " ".join(pair)
-
-    def contenders(self) -> dict[str, Contender]:
-        """All that is attacked by itself: controls, then rivals.
-
-        Returns
-        -------
-        dict of str to Contender
-        """
-        wanted = [control_name(*pair) for pair in self.trial.adaptive]
-        found = {
-            name: Contender(
-                self.model, self.tokenizer, self.controls[name], self.controls[name].summary()
-            )
-            for name in wanted
-            if name in self.controls  # else no setting was good enough
-        }
-        return found | self.rivals
 
     def log(self, cell: str, control: str = "") -> str:
         """Name of the file of an attack's outcomes.
@@ -189,9 +100,7 @@ class Running:
         """
         named = [part for part in control.split() if part not in "+%"]
         parts = [self.trial.rows, self.trial.model, *cell.split(), *named]
-        if control and self.trial.estimated_on:
-            parts += ["on", self.trial.estimated_on]
-        return "-".join(parts) + ".jsonl"
+        return "-".join(parts) + (self.trial.origin if control else "") + ".jsonl"
 
     def attack(self, cell: str, only: str | None = None) -> None:
         """Run one attack, or go on with it; keep its outcomes when it is whole.
@@ -254,7 +163,7 @@ class Running:
             sets[recipe], told[recipe] = self._attacked_rows(recipe, trial.attacked(recipe))
         weights = training_record(trial.model)["adapter"]["sha256"]
         right: dict[str, dict[str, np.ndarray]] = {}
-        for name, condition in self._conditions().items():
+        for name, condition in self.conditions().items():
             right[name] = {
                 key: self._judged(name, condition, key, rows) for key, rows in sets.items()
             }
@@ -274,25 +183,10 @@ class Running:
                 rows, told[key] = self._attacked_rows(cell, trial.attacked(cell), name)
                 right[name][cell] = self._judged(name, one, cell, rows)
         for cell in [cell for cell in trial.cells if cell.startswith(AGAIN)]:
-            for name, one in {"": self._conditions()["none"], **seen}.items():
+            for name, one in {"": self.conditions()["none"], **seen}.items():
                 rows, told[f"{cell}, {name or 'none'}"] = self._again_rows(cell, name)
                 right[name or "none"][cell] = self._judged(name or "none", one, cell, rows)
         return self._write(right, told, weights)
-
-    def _conditions(self) -> dict[str, Contender]:
-        """All that is judged on every set; placebos and rivals are."""
-        found: dict[str, Any] = {"none": None, **self.controls}
-        wanted = [control_name(*pair) for pair in self.trial.placebos]
-        for control in [name for name in wanted if name in self.controls]:
-            for kind, seed in PLACEBOS:
-                placebo = Placebo(self.controls[control], kind, seed)
-                found[f"{control}: {placebo.name}"] = placebo
-        made = {}
-        for name, control in found.items():
-            settings = getattr(control, "controller", control)
-            told = settings.summary() if settings else None
-            made[name] = Contender(self.model, self.tokenizer, control, told)
-        return made | self.rivals
 
     def _attacked_rows(self, cell: str, n: int, control: str = "") -> tuple[list[dict], dict]:
         """Attacked rows of a whole attack, and what it did."""
@@ -334,7 +228,7 @@ class Running:
         one = self.contenders()[control] if control else Contender(self.model, self.tokenizer)
         about = {"control": one.told} if one.told else {}
         return {
-            "weights_sha256": self._weights
+            "weights_sha256": self.weights
             if one.model is self.model
             else weights_sha256(one.model),
             "recipe": cell.split()[-1],
@@ -346,15 +240,11 @@ class Running:
     def _resources(self, cell: str) -> str:
         return self.trial.resources + ("-wide" if cell.startswith(WIDENED) else "")
 
-    @cached_property
-    def _weights(self) -> str:
-        return weights_sha256(self.model)
-
     def _judged(self, name: str, one: Contender, key: str, rows: list[dict]) -> np.ndarray:
         """Right answers of one condition on one set, computed once and kept in `runs`."""
         own = one.model is self.model
         want = {
-            "weights": self._weights if own else weights_sha256(one.model),
+            "weights": self.weights if own else weights_sha256(one.model),
             "condition": [name, one.told],
             "rows": fingerprint(rows),
         }
@@ -378,7 +268,7 @@ class Running:
         By recipe and detector: area under the curve and its interval, then the texts. What is
         usual is learnt from held-out rows.
         """
-        held = held_rows(self.trial.estimated_on or self.trial.data)
+        held = held_rows(self.learnt_on)
         model = self.model, self.tokenizer
         detectors = {"doubt": partial(doubt, *model)}
         for name, control in self.controls.items():
@@ -426,12 +316,7 @@ class Running:
             examples={
                 name: {key: pack(bits) for key, bits in s.items()} for name, s in right.items()
             },
-            selection={
-                control_name(*pair): json.loads(
-                    (self._chosen(pair) / "selection.json").read_text(encoding="utf-8")
-                )["tried"]
-                for pair in trial.estimators
-            },
+            selection=self.selection(),
             detection=self._detection() if trial.estimators else {},
             judging_seconds=round(judging, 1),
             seconds_complete=None not in attacking,  # False: an attack was timed elsewhere

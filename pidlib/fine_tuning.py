@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import torch
 from pidlib.blocks import find_blocks
 from pidlib.decoders import TARGETS
 from pidlib.engine import weights_sha256
+from pidlib.estimator import Estimator
 from pidlib.evaluation import right_answers
 from pidlib.feedback import is_controlled
 from pidlib.labels import check_labels, label_order
@@ -30,6 +32,7 @@ def fine_tuned(
     *,
     learning_rate: float = RATES[0],
     seed: int = 0,
+    control: Estimator | None = None,
     report: Callable[[str], None] = print,
 ) -> Any:
     """Fine-tune a copy of a model by LoRA on labelled text and on random changes of it.
@@ -48,6 +51,9 @@ def fine_tuned(
         Folder of the checkpoint; a training that is there already is not made again.
     learning_rate, seed, report
         As for `pidlib.training.train_lora`.
+    control : Estimator, optional
+        Of the model given; attached while the copy learns, so that it learns to work with it.
+        `Estimator.carried_to` makes the same control for what it became.
 
     Returns
     -------
@@ -83,8 +89,13 @@ def fine_tuned(
     )
     # a folder for each model: the record of a training does not tell what it started from
     folder = Path(out) / weights_sha256(plain)[:16]
+    if control is not None:
+        folder = folder.with_name(f"{folder.name}-{control.sha256[:16]}")
+    learner = deepcopy(plain)
+    attached = nullcontext() if control is None else control.attached(learner)
+    with torch.random.fork_rng(devices=[]), attached:
+        train_lora(learner, tokenizer, both, {}, folder, settings, report)
     with torch.random.fork_rng(devices=[]):
-        train_lora(deepcopy(plain), tokenizer, both, {}, folder, settings, report)
         wrapped = with_lora(deepcopy(plain), settings)
     set_weights(wrapped, folder / "epoch-1.safetensors")
     # into a copy of its own: nothing of peft stays behind, and dropout is as it was
@@ -137,14 +148,16 @@ def choose_fine_tuning(
     rates: Sequence[float] = RATES,
     loss: float = 0.01,
     seed: int = 0,
+    control: Estimator | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> FineTuning:
     """Fine-tune at several rates; choose by the rule of `pidlib.selection.choose`.
 
     Parameters
     ----------
-    model, tokenizer, rows, perturbed, out, seed, report
-        As for `fine_tuned`.
+    model, tokenizer, rows, perturbed, out, seed, control, report
+        As for `fine_tuned`. With a control, each copy is judged under it, and what it may
+        lose counts from the model as it is, without one.
     held : sequence of mappings
         Labelled rows that are not among those of the training; they get other changes.
     rates : sequence of float
@@ -167,16 +180,17 @@ def choose_fine_tuning(
         raise ValueError(f"rates {list(rates)}, {len(held)} held-out rows: give at least one each")
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
-    def judged(rate: float, one: Any) -> Rate:
-        return Rate(rate, *(float(right_answers(one, tokenizer, part).mean()) for part in sets))
+    def judged(rate: float, one: Any, feedback: Estimator | None = None) -> Rate:
+        with nullcontext() if feedback is None else feedback.attached(one):
+            return Rate(rate, *(float(right_answers(one, tokenizer, part).mean()) for part in sets))
 
     tried, best, taken = [judged(0.0, model)], None, None
     for rate in rates:
         made = fine_tuned(
             model, tokenizer, rows, perturbed, Path(out) / f"rate-{rate:g}",
-            learning_rate=rate, seed=seed, report=report,
+            learning_rate=rate, seed=seed, control=control, report=report,
         )  # fmt: skip
-        one = judged(float(rate), made)
+        one = judged(float(rate), made, control and control.carried_to(made))
         tried.append(one)
         report(f"rate {rate:g}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}")
         cheap = tried[0].clean - one.clean <= loss + 1e-12

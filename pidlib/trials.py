@@ -8,10 +8,11 @@ from datasets import Dataset
 
 from pidlib.adapters import HELD_OUT
 from pidlib.attacks import RECIPES
-from pidlib.contenders import RIVALS, WIENER
+from pidlib.contenders import IN_LOOP, RIVALS, WIENER
 from pidlib.data import hold_out, load_nli
 from pidlib.estimator import TERMINAL
 from pidlib.perturbations import MIXES
+from pidlib.resources import OFFLINE
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
@@ -56,6 +57,8 @@ class Trial:
         "terminal" (see `pidlib.terminal`), and a mix of random edits.
     estimated_on : str
         Data that those are fitted and chosen on; that of the trial when empty.
+    words_from : str
+        Where the random edits of those find their synonyms, as `resources`; the same when empty.
     restarts : bool
         Attack the rows that withstood a recipe with random choices once more, with the next
         seed: no control, and all that is attacked by itself.
@@ -64,9 +67,13 @@ class Trial:
         ("ppdb-wide"): again no control, and all that is attacked by itself.
     rivals : tuple of str
         "fine-tuned" and "spelling", see `pidlib.contenders.rival`, alone or with an estimating
-        control ("spelling + Terminal both"); judged, and attacked where controls are.
+        control ("spelling + Terminal both"); to a fine-tuned model that control is fitted anew.
+        "fine-tuned-in-loop" with one is fine-tuned with that control in place. All are judged,
+        and attacked where controls are.
     kind : str
         First part of the result's name.
+    label : str
+        Last part of the result's name, for a trial of other contenders on the same rows.
     second : str or None
         Another model, judged without control.
     c : float
@@ -91,10 +98,12 @@ class Trial:
     adaptive_n: int = 1000
     estimators: tuple[tuple[str, str], ...] = ()
     estimated_on: str = ""
+    words_from: str = ""
     rivals: tuple[str, ...] = ()
     restarts: bool = False
     wide: bool = False
     kind: str = "trial"
+    label: str = ""
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
     fitted_on: int = 2000
@@ -117,10 +126,15 @@ class Trial:
                     f"and a mix of {list(MIXES)}"
                 )
         chosen = [control_name(*pair) for pair in self.estimators]
-        rivals = (*RIVALS, *(f"{name}{WITH}{one}" for name in RIVALS for one in chosen))
+        paired = (*RIVALS, IN_LOOP)
+        rivals = (*RIVALS, *(f"{name}{WITH}{one}" for name in paired for one in chosen))
         others = [name for name in self.rivals if name not in rivals]
         if others:
             raise ValueError(f"unknown rival {others[0]!r}; known: {list(rivals)}")
+        if self.words_from not in ("", *OFFLINE):
+            raise ValueError(f"unknown words_from {self.words_from!r}; known: {list(OFFLINE)}")
+        if self.label and not self.label.replace("-", "").isalnum():
+            raise ValueError(f"label {self.label!r}: give letters, digits and hyphens")
         if self.wide and self.resources != "ppdb":
             raise ValueError(f"resources {self.resources!r} have no wide form; 'ppdb' has")
         known = (*self.controls, *self.estimators)
@@ -131,12 +145,13 @@ class Trial:
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"{self.kind}-{self.rows}-{self.model}{self._origin}"
+        label = f"-{self.label}" if self.label else ""
+        return f"{self.kind}-{self.rows}-{self.model}{self.origin}{label}"
 
     @property
     def choice(self) -> str:
         """Folder of what was chosen on held-out rows; other rows to judge do not change it."""
-        return f"{self.kind}-{self.data}-{self.model}{self._origin}"
+        return f"{self.kind}-{self.data}-{self.model}{self.origin}"
 
     @property
     def rows(self) -> str:
@@ -144,8 +159,10 @@ class Trial:
         return f"{self.data}-after-{self.after}" if self.after else self.data
 
     @property
-    def _origin(self) -> str:
-        return f"-on-{self.estimated_on}" if self.estimated_on else ""
+    def origin(self) -> str:
+        """What names tell of other text and other words that estimating controls learnt from."""
+        text = f"-on-{self.estimated_on}" if self.estimated_on else ""
+        return text + (f"-with-{self.words_from}" if self.words_from else "")
 
     @property
     def command(self) -> str:
@@ -163,6 +180,8 @@ class Trial:
             told.append("--wide")
         if self.estimated_on:
             told.append(f"--estimated-on {self.estimated_on}")
+        if self.words_from:
+            told.append(f"--words-from {self.words_from}")
         mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
         estimating = self.kind == WIENER  # that experiment's options
         if estimating and mixes != list(MIXES):
@@ -173,9 +192,11 @@ class Trial:
         seen = [f"{v:g}" for scheme, v in self.adaptive if (scheme, v) not in self.estimators]
         if estimating and self.adaptive and seen != ["0.99", "0.95"]:
             told.append(f"--thresholds {','.join(seen) or 'none'}")
-        usual = () if self.estimated_on else usual_rivals(self.estimators)
+        usual = () if self.origin else usual_rivals(self.estimators)
         if estimating and self.rivals != usual:
             told.append(f"--rivals '{','.join(self.rivals) or 'none'}'")
+        if self.label:
+            told.append(f"--label {self.label}")
         if not self.recipes:
             told.append("--no-attacks")
         if not self.placebos:

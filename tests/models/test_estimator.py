@@ -107,6 +107,21 @@ def test_kept_and_read_like_any_controller(tiny, tmp_path):
             pass
 
 
+def test_the_maps_are_carried_to_a_model_of_the_same_shape(tiny):
+    model, estimator = fitted(tiny)
+    other, inputs = tiny.model("bert", seed=9), tiny.inputs("bert")
+    carried = estimator.carried_to(other)
+    assert carried.sha256 == estimator.sha256 != estimator.up_to(0).sha256
+    with pytest.raises(ValueError, match="other weights"), carried.attached(model):
+        pass
+    other.load_state_dict(model.state_dict())  # the maps act as before
+    with estimator.attached(model), estimator.carried_to(other).attached(other):
+        assert torch.equal(logits(model, inputs), logits(other, inputs))
+    for change in ({"num_hidden_layers": 2}, {"hidden_size": 32}):
+        with pytest.raises(ValueError, match="blocks and states of width"):
+            estimator.carried_to(tiny.model("bert", **change))
+
+
 def test_foreign_and_changed_files_are_refused(tiny, tmp_path):
     _, estimator = fitted(tiny)
     estimator.save_pretrained(tmp_path)

@@ -11,7 +11,6 @@ from pidlib.attacks import RECIPES, attack_table
 from pidlib.data import load_nli
 from pidlib.evaluation import compare
 from pidlib.experiments import (
-    PLACEBOS,
     Running,
     Trial,
     answers,
@@ -21,6 +20,7 @@ from pidlib.experiments import (
     stored_rows,
 )
 from pidlib.fair_trial import FairTrial
+from pidlib.line_ups import PLACEBOS
 from pidlib.outcomes import read_outcomes
 from pidlib.results import read_result
 

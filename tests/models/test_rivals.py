@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import builtins
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy
 
 from pidlib import fine_tuning, load_model, load_nli, spelling
 from pidlib.attacks import attack, transfer_rows
+from pidlib.batches import texts
+from pidlib.blocks import find_blocks
 from pidlib.edits import word_spans
+from pidlib.estimator import Estimator
 from pidlib.evaluation import right_answers
+from pidlib.feedback import is_controlled
 from pidlib.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from pidlib.perturbations import RandomEdits, perturbed_rows
 from pidlib.predictions import predict
@@ -213,6 +219,48 @@ def test_it_learns_the_labels_of_perturbed_text_in_the_model_s_own_order(tiny, t
     assert right_answers(made, tiny.tokenizer(), held).mean() > 0.7
 
 
+def test_a_copy_learns_to_work_with_the_control_that_is_in_place(tiny, tmp_path):
+    rows = [
+        {"premise": "the dog sits", "hypothesis": f"a cat {verb}", "label": k}
+        for k, verb in enumerate(("runs", "sleeps", "eats"))
+    ] * 200
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    control = Estimator.fit(model, tokenizer, rows[:30], EDITS, layers=[1])
+    mirror = -torch.eye(control.origin.width).double()  # of a state: the rest has to learn it
+    control = replace(control, estimates={1: replace(control.estimates[1], A=mirror)})
+    settings = {"learning_rate": 0.02, "seed": 1, "report": quiet}
+
+    def loss(one):
+        first, second = texts(rows[:3])
+        inputs = tokenizer(first, second, return_tensors="pt", padding=True)
+        with torch.no_grad(), control.carried_to(one).attached(one):
+            return float(cross_entropy(one(**inputs).logits, torch.arange(3)))
+
+    made = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, control=control, **settings)
+    assert not is_controlled(find_blocks(model)) and not is_controlled(find_blocks(made))
+    plain = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, **settings)
+    assert loss(made) < 0.5 * loss(plain)
+    with control.carried_to(plain).attached(plain), pytest.raises(ValueError, match="uncontroll"):
+        fine_tuned(plain, tokenizer, rows, EDITS, tmp_path, control=control, **settings)
+    assert len(list(tmp_path.iterdir())) == 2  # one folder for each
+
+
+def test_rates_are_judged_under_the_control_and_the_model_without_it(tiny, monkeypatch, tmp_path):
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(12)
+    control = Estimator.fit(model, tokenizer, rows, EDITS, layers=[0])
+    seen = []
+
+    def right(one, tokenizer, part):
+        seen.append(is_controlled(find_blocks(one)))
+        return right_answers(one, tokenizer, part)
+
+    monkeypatch.setattr(fine_tuning, "right_answers", right)
+    choose_fine_tuning(
+        model, tokenizer, rows[:8], rows[8:], EDITS, tmp_path, rates=(1e-3,), control=control
+    )
+    assert seen == [False, False, True, True]
+
+
 def test_minilm_itself_is_fine_tuned_and_attackable(victim, tmp_path):
     model, tokenizer = victim
     rows = load_nli("captions", split="train", n=40)
@@ -222,8 +270,6 @@ def test_minilm_itself_is_fine_tuned_and_attackable(victim, tmp_path):
 
 
 def test_bad_input_to_fine_tuning_is_named(tiny, tmp_path):
-    from pidlib.estimator import Estimator
-
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(8)
     control = Estimator.fit(model, tokenizer, rows, EDITS)
     with control.attached(model), pytest.raises(ValueError, match="uncontrolled model"):

@@ -10,12 +10,14 @@ import pytest
 
 import pidlib.contenders as contenders
 import pidlib.experiments as experiments
+import pidlib.line_ups as line_ups
 import pidlib.parts as parts
 from pidlib import __main__ as door
 from pidlib.contenders import RIVALS
 from pidlib.data import load_nli
 from pidlib.estimator import Estimator
 from pidlib.experiments import Running, Trial, control_name, run_trial
+from pidlib.fine_tuning import choose_fine_tuning
 from pidlib.outcomes import read_outcomes
 from pidlib.perturbations import MIXES
 from pidlib.resources import LexiconCandidates
@@ -47,9 +49,9 @@ TRIAL = Trial(
 @pytest.fixture(autouse=True, scope="module")
 def made_words():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (experiments, parts):
+        for module in (line_ups, parts):
             patch.setattr(module, "candidates", lambda name, recipe="": MADE[name])
-        patch.setattr(experiments, "words_for", lambda mix, name: MADE[name])
+        patch.setattr(line_ups, "words_for", lambda mix, name: MADE[name])
         yield
 
 
@@ -154,10 +156,67 @@ def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
     running = Running(TRIAL, tmp_path, tmp_path, said.append)
     assert list(running.controls) == ["P-D 99 %"]
     assert "no setting of 'Wiener typos'" in said[-1]
-    assert not any(name.startswith("Wiener") for name in running._conditions())
+    assert not any(name.startswith("Wiener") for name in running.conditions())
     again = Running(TRIAL, tmp_path, tmp_path, said.append)
     monkeypatch.setattr(contenders, "choose", None)  # the search is not repeated
     assert list(again.controls) == ["P-D 99 %"]
+
+
+def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, monkeypatch):
+    folder, _ = run
+
+    def tuned(model, tokenizer, rows, held, *rest, **settings):
+        few = rows.select(range(80)), held.select(range(8))
+        return choose_fine_tuning(model, tokenizer, *few, *rest, (1e-3,), 1.0, **settings)
+
+    monkeypatch.setattr(contenders, "choose", few)
+    monkeypatch.setattr(contenders, "choose_fine_tuning", tuned)
+    names = ("fine-tuned", "fine-tuned + Wiener typos", "fine-tuned-in-loop + Wiener typos")
+    trial = replace(
+        TRIAL, rivals=names, adaptive=(), placebos=(), restarts=False, wide=False, label="in-loop"
+    )
+    assert trial.name == "wiener-captions-minilm-nli-in-loop" and trial.choice == TRIAL.choice
+    result = run_trial(trial, folder / "results", folder / "runs", lambda _: None)
+    assert set(names) < set(result["counts"])
+    assert "adaptive textbugger, fine-tuned-in-loop + Wiener typos" in result["attacks"]
+    found = Running(trial, folder / "results", folder / "runs")
+    bare, own, looped = (found.rivals[name] for name in names)
+    assert bare.control is None and bare.model is own.model is not looped.model
+    base = found.controls["Wiener typos"]
+    assert looped.control.sha256 == base.sha256
+    assert own.control.origin.blocks != base.origin.blocks  # fitted to what was tuned
+    assert own.told.startswith(bare.told) and own.told.endswith(own.control.summary())
+    again = Running(replace(trial, rivals=names[1:2]), folder / "results", folder / "runs")
+    assert again.rivals[names[1]].told == own.told  # the same with nothing but it asked for
+    with pytest.raises(ValueError, match="the normaliser learns nothing"):
+        contenders.rival("spelling", None, None, [], [], None, folder, control=base)
+    with pytest.raises(ValueError, match="unknown rival 'fine-tuned-in-loop'"):
+        replace(trial, rivals=("fine-tuned-in-loop",))
+
+
+def test_words_of_another_source_are_another_choice(run, monkeypatch):
+    folder, _ = run
+    asked = []
+
+    def words(mix, name):
+        asked.append(name)
+        return MADE[name]
+
+    monkeypatch.setattr(line_ups, "words_for", words)
+    monkeypatch.setattr(contenders, "choose", few)
+    monkeypatch.setitem(MADE, "lexicon", MADE["ppdb"])
+    trial = replace(TRIAL, words_from="lexicon", estimated_on="captions", rivals=("spelling",))
+    assert trial.name == "wiener-captions-minilm-nli-on-captions-with-lexicon"
+    running = Running(trial, folder / "results", folder / "runs")
+    assert "Wiener typos" in running.controls and asked == ["lexicon"]
+    assert (folder / "runs" / trial.choice / "wiener typos").is_dir()
+    assert trial.choice == trial.name != TRIAL.choice
+    name = "captions-minilm-nli-adaptive-a2t-Wiener-typos-on-captions-with-lexicon.jsonl"
+    assert running.log("adaptive a2t", "Wiener typos") == name
+    assert running.log("a2t") == "captions-minilm-nli-a2t.jsonl"
+    for wrong, said in (({"words_from": "luck"}, "words_from 'luck'"), ({"label": "a b"}, "label")):
+        with pytest.raises(ValueError, match=said):
+            replace(trial, **wrong)
 
 
 def test_another_seed_is_another_choice(run, monkeypatch):
@@ -207,7 +266,9 @@ def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
     fresh = f"{fresh} --terminals words,typos --mixes words"
     alone = f"{words} --rivals none --thresholds none"
     bare = f"{words} --mixes none --terminals none"
-    for told in (words, f"{words} {few}", alone, bare, fresh):
+    far = f"{words} --estimated-on captions --words-from lexicon --mixes none"
+    loop = f"{words} --label in-loop --rivals 'fine-tuned-in-loop + Terminal both'"
+    for told in (words, f"{words} {few}", alone, bare, far, loop, fresh):
         monkeypatch.setattr(sys, "argv", ["pidlib", "reproduce", "wiener", *shlex.split(told)])
         with pytest.raises(SystemExit):
             door.main()
