@@ -16,7 +16,7 @@ from pidlib.estimator import Estimator
 from pidlib.feedback import Feedback
 from pidlib.models import load_model
 from pidlib.placebos import Placebo
-from pidlib.resources import candidates, words_for
+from pidlib.resources import words_for
 from pidlib.trials import WITH, Trial, control_name, fit_rows, held_rows
 
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
@@ -158,7 +158,7 @@ class LineUp:
             self.tokenizer,
             fit_rows(data, TUNED_ON),
             held_rows(data),
-            candidates(self._words),
+            words_for("both", self._words),
             folder or self.runs / self.trial.choice / name,
             self.trial.seed,
             control,

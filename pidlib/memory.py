@@ -90,7 +90,7 @@ def _states(
     model: Any, tokenizer: Any, rows: Any, changed: Any, part: range, batch_size: int
 ) -> _Words:
     clean_states, seen_states, split = [], [], []
-    letters = model.get_input_embeddings()
+    embed = model.get_input_embeddings()
     for start in range(0, len(part), batch_size):
         chosen = part[start : start + batch_size]
         clean, moved = paired_units(
@@ -102,7 +102,7 @@ def _states(
         )
         with torch.no_grad():
             # Of the tokens themselves: what stands after a split word moves, and is not changed.
-            own = [one.means(letters(one.inputs["input_ids"])) for one in (clean, moved)]
+            own = [one.means(embed(one.inputs["input_ids"])) for one in (clean, moved)]
             pair = [read_states(model, one.inputs).values for one in (clean, moved)]
         both = clean.whole & moved.whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
         split.append((moved.sizes()[both] > 1).numpy())

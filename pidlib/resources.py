@@ -18,6 +18,7 @@ from pidlib.wordnet import WordNetCandidates
 
 RESOURCES = ("lexicon", "ppdb", "ppdb-wide", "stock")
 OFFLINE = RESOURCES[:-1]
+SOURCES = ("lexicon", "ppdb", "wordnet")  # of random edits
 PPDB_FILE = "ppdb-synonyms.txt"
 
 
@@ -111,7 +112,7 @@ def words_for(mix: str, name: str) -> Candidates:
         As in `pidlib.perturbations.MIXES`. `"words"` pools what all recipes use of the
         source: of `"ppdb"`, its own words and WordNet's.
     name : str
-        As for `candidates`.
+        As for `candidates`, or `"wordnet"`.
 
     Returns
     -------
@@ -129,6 +130,8 @@ def words_for(mix: str, name: str) -> Candidates:
 
     Source: ours.
     """
+    if name == "wordnet":  # of all mixes: there is nothing to pool
+        return WordNetCandidates()
     plain = candidates(name)
     if mix != "words" or name == "lexicon":  # the lexicon is the same for all recipes
         return plain

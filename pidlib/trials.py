@@ -12,7 +12,7 @@ from pidlib.contenders import IN_LOOP, RIVALS, WIENER
 from pidlib.data import hold_out, load_nli
 from pidlib.estimator import TERMINAL
 from pidlib.perturbations import MIXES
-from pidlib.resources import OFFLINE
+from pidlib.resources import SOURCES
 
 CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
 ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
@@ -58,7 +58,8 @@ class Trial:
     estimated_on : str
         Data that those are fitted and chosen on; that of the trial when empty.
     words_from : str
-        Where the random edits of those find their synonyms, as `resources`; the same when empty.
+        Where the random edits of those find their synonyms: `"lexicon"`, `"ppdb"` or
+        `"wordnet"`; the source of the attacks when empty.
     restarts : bool
         Attack the rows that withstood a recipe with random choices once more, with the next
         seed: no control, and all that is attacked by itself.
@@ -131,8 +132,8 @@ class Trial:
         others = [name for name in self.rivals if name not in rivals]
         if others:
             raise ValueError(f"unknown rival {others[0]!r}; known: {list(rivals)}")
-        if self.words_from not in ("", *OFFLINE):
-            raise ValueError(f"unknown words_from {self.words_from!r}; known: {list(OFFLINE)}")
+        if self.words_from not in ("", *SOURCES):
+            raise ValueError(f"unknown words_from {self.words_from!r}; known: {list(SOURCES)}")
         if self.label and not self.label.replace("-", "").isalnum():
             raise ValueError(f"label {self.label!r}: give letters, digits and hyphens")
         if self.wide and self.resources != "ppdb":

@@ -354,7 +354,7 @@ def little_wordnet(tmp_path_factory):
 
 
 def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
-    from pidlib.resources import candidates
+    from pidlib.resources import candidates, words_for
     from pidlib.wordnet import WordNetCandidates
 
     source = WordNetCandidates(little_wordnet)
@@ -365,6 +365,7 @@ def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monke
     monkeypatch.setenv("WNSEARCHDIR", str(little_wordnet))
     monkeypatch.setenv("PIDLIB_DATA_DIR", str(little_wordnet))
     assert candidates("ppdb", "pso").sha256 == source.sha256
+    assert words_for("both", "wordnet").sha256 == source.sha256
     monkeypatch.setenv("WNSEARCHDIR", str(little_wordnet / "no"))
     with pytest.raises(FileNotFoundError, match="wordnet-base.*WNSEARCHDIR"):
         candidates("ppdb", "pso")

@@ -49,8 +49,7 @@ TRIAL = Trial(
 @pytest.fixture(autouse=True, scope="module")
 def made_words():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (line_ups, parts):
-            patch.setattr(module, "candidates", lambda name, recipe="": MADE[name])
+        patch.setattr(parts, "candidates", lambda name, recipe="": MADE[name])
         patch.setattr(line_ups, "words_for", lambda mix, name: MADE[name])
         yield
 
