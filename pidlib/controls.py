@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pidlib.adapters import LICENCES
-from pidlib.blocks import find_blocks
 from pidlib.environment import versions
 from pidlib.estimator import Estimator
 from pidlib.files import write_json
-from pidlib.fingerprints import fingerprint
 from pidlib.models import training_record
 
 CONTROLS = Path(__file__).parent / "assets" / "controls"
@@ -143,10 +140,7 @@ def load_control(name: str, model: Any) -> Estimator:
             f"({record['adapter_sha256'][:8]} there, {present[:8]} here); fit it again"
         )
     found = Estimator.from_pretrained(CONTROLS / name)
-    blocks = find_blocks(model)
-    if (blocks.depth, blocks.width) != (found.origin.depth, found.origin.width):
-        raise ValueError(
-            f"{name!r} has {found.origin.depth} states of width {found.origin.width}; the model "
-            f"has {blocks.depth} of width {blocks.width}: give load_model({record['model']!r})"
-        )
-    return replace(found, origin=replace(found.origin, blocks=tuple(fingerprint(blocks))))
+    try:
+        return found.carried_to(model)
+    except ValueError as error:
+        raise ValueError(f"{error}; or give load_model({record['model']!r})") from error

@@ -206,15 +206,22 @@ class Estimator(Feedback):
         ValueError
             Another number of blocks, or states of another width.
 
+        Examples
+        --------
+        >>> from pidlib import load_model
+        >>> from pidlib.controls import load_control
+        >>> model, _ = load_model("minilm-nli")
+        >>> other, _ = load_model("minilm-nli-a2t")
+        >>> with load_control("minilm-nli-terminal", model).carried_to(other).attached(other):
+        ...     pass
+
         Source: ours.
         """
         found, origin = find_blocks(model, self.origin.block_list), self.origin
-        config = getattr(model, "config", None)
-        width = getattr(config, "hidden_size", origin.width)
-        if (found.depth, width) != (origin.depth, origin.width):
+        if found.depth != origin.depth or found.width not in (None, origin.width):
             raise ValueError(
-                f"the maps are of {origin.depth} blocks and states of width {origin.width}; "
-                f"{type(model).__name__} has {found.depth} and {width}: fit on this model"
+                f"the maps are of {origin.depth} states of width {origin.width}; the model has "
+                f"{found.depth} of width {found.width}: fit on this model"
             )
         return replace(self, origin=replace(origin, blocks=tuple(fingerprint(found))))
 

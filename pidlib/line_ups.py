@@ -144,9 +144,8 @@ class LineUp:
                 feedback = self._estimating(pair, one.model, folder)
         if one is None or feedback is None:
             return None
-        if one.control is None:
-            one = replace(one, control=feedback)
-        return replace(one, told=f"{one.told}; {feedback.summary()}")
+        told = f"{one.told}; {feedback.summary()}"
+        return replace(one, control=one.control or feedback, told=told)  # in the loop: has its own
 
     def _alone(
         self, name: str, folder: Path | None = None, control: Estimator | None = None
