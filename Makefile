@@ -5,18 +5,18 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PINS := $(shell cat requirements.txt pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
-NOTEBOOKS = $(shell $(PY) -c "import sys; sys.path.insert(0, 'tools'); from contents import ROOT, in_toc; print(*(p.relative_to(ROOT) for p in in_toc()))")
-NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 600
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks stored quick lab bench dist clean env chromium
+.PHONY: help book test lint notebooks stored portable quick lab bench dist clean env chromium
+export WORKERS
 
 help:
 	@echo "make book    install, run the chapters, build the site"
-	@echo "make test    install, then every check"
+	@echo "make test    install, then every check, and a summary"
 	@echo "make quick   the figure of the chapter on robustness, no book"
 	@echo "make lab     open the chapters in JupyterLab"
 	@echo "make bench   speed and memory"
+	@echo "make portable   chapters and numeric tests as other processors would run them"
 	@echo "make dist    the built site as dist/book.zip"
 	@echo "make clean   remove what was built; .venv stays"
 
@@ -34,21 +34,22 @@ $(STAMP):
 book: $(STAMP)
 	$(PY) tools/book.py build
 
-test: $(STAMP) lint stored notebooks
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --doctest-modules pidlib tests
+# Every stage is run, whatever fails before it; the last line sums up.
+test: $(STAMP)
+	$(PY) tools/suite.py
 
 lint: $(STAMP)
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m codespell_lib
+	$(PY) tools/suite.py lint
 
 stored: $(STAMP)
-	$(PY) tools/book.py stored
+	$(PY) tools/suite.py site
 
-# The chapters never see the reader's own data folder. One thread each: the workers are two.
 notebooks: $(STAMP)
-	env -u PIDLIB_DATA_DIR HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false OMP_NUM_THREADS=1 \
-	  $(PY) -m pytest -n $(WORKERS) --dist loadfile $(NBVAL) $(NOTEBOOKS)
+	$(PY) tools/suite.py chapters
+
+# SETTING=plain runs one setting; what is done is kept.
+portable: $(STAMP)
+	$(PY) tools/portable.py $(SETTING)
 
 quick: $(STAMP)
 	$(PY) tools/quick.py

@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+from chapter_runs import run_chapters
 from contents import ROOT, in_toc
 from notebooks import environment
 
@@ -25,6 +26,7 @@ SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
 PAGES = ("book", "notebooks", "tools", "_config.yml", "_toc.yml")
 LIBRARY = ("pidlib", "requirements.txt", "book/results")
+WORKERS = int(os.environ.get("WORKERS", "2"))
 
 
 def fingerprint(names: tuple[str, ...], root: Path = ROOT) -> str:
@@ -63,6 +65,12 @@ def build() -> int:
     library.write_text(now)
     content = fingerprint(PAGES) + now
     whole = changed(pages, content)  # a glued number may stand on a page that did not change
+    kept = environment()
+    os.environ.clear()
+    os.environ.update(kept)  # kernels inherit it
+    if not run_chapters(WORKERS):
+        print("The book was not built: a chapter failed, see above.", flush=True)
+        return 1
     code = sphinx(["--all"] if whole else [], environment())
     if code:
         pages.unlink(missing_ok=True)

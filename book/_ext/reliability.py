@@ -120,9 +120,45 @@ class Budget(Recorded):
         return [*table(rows), "", f"In all about {total:.0f} hours on two processor cores."]
 
 
+HEADS = {
+    "cells": "cells",
+    "cells that differ": "cells_differ",
+    "tests": "tests",
+    "tests that differ": "tests_differ",
+}
+
+
+class Portable(Recorded):
+    """Cells and tests that came out otherwise under the arithmetic of other processors."""
+
+    files = ("bench-portable.json",)
+    redraw = "make portable"
+
+    def lines(self):
+        from pidlib.results import read_result
+
+        result = read_result(RESULTS / self.files[0])
+        rows = [self.cells(line) for line in result["counts"]]
+        words = (
+            f"The outputs of {result['uncompared']} cells are not compared digit by digit: they "
+            "hold times, or counts of a small trained model, and assert their margin in the cell."
+        )
+        return [*table(rows), "", words]
+
+    @staticmethod
+    def cells(line):
+        """One setting as a row of the table."""
+        about = {"setting": line["setting"], "routines of": line["routines"]}
+        about["threads"] = str(line["threads"])
+        if not line["run"]:
+            return about | dict.fromkeys(HEADS, "not run")
+        return about | {head: f"{line[key]:,}" for head, key in HEADS.items()}
+
+
 def setup(app):
     app.add_directive("faults", Faults)
     app.add_directive("stream-memory", Stream)
     app.add_directive("two-processes", TwoProcesses)
     app.add_directive("grid-budget", Budget)
+    app.add_directive("portable", Portable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

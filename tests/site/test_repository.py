@@ -31,7 +31,7 @@ def test_commands_named_are_commands_of_the_makefile(name):
 
 def test_how_to_run_tells_every_command():
     text = (ROOT / "book/how-to-run.md").read_text()
-    assert [t for t in ("book", "test", "quick", "lab", "bench", "dist", "clean") if
+    assert [t for t in ("book", "test", "portable", "quick", "lab", "bench", "dist", "clean") if
             f"| `make {t}` |" not in text] == []  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_workflow_runs_what_the_readme_says():
     steps = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())["jobs"]
     commands = [step.get("run") for job in steps.values() for step in job["steps"]]
     assert ".ci/run" in commands and "make book" in commands
-    assert re.search(r"^make test$", (ROOT / ".ci/run").read_text(), re.M)
+    assert re.search(r"^make test", (ROOT / ".ci/run").read_text(), re.M)
 
 
 def test_picture_of_the_readme_is_the_chapters():

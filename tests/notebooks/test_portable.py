@@ -1,0 +1,111 @@
+"""The run under other processors' arithmetic goes on where it stopped and counts what differs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import portable
+from contents import ROOT, in_toc
+from portable import SETTINGS, Setting, Unit, row, run_unit, table, unit_paths
+from suite import Count
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A project of one file of tests, which notes each time that it runs."""
+    (tmp_path / "tests").mkdir()
+    file = tmp_path / "tests" / "test_small.py"
+    file.write_text(
+        "import os, pathlib\n"
+        f"with open({str(tmp_path / 'ran')!r}, 'a') as f: f.write('x')\n"
+        "def test_good(): pass\n"
+        "def test_threads(): assert os.environ['OMP_NUM_THREADS'] == '1'\n"
+    )
+    monkeypatch.setattr(portable, "ROOT", tmp_path)
+    monkeypatch.setattr(portable, "BUILD", tmp_path / "_build")
+    monkeypatch.setattr(portable, "content_hash", lambda path: path.read_text())
+    return file
+
+
+def test_a_unit_runs_once_until_it_changes(small, tmp_path):
+    ran = tmp_path / "ran"
+    unit = run_unit("plain", small)
+    assert unit.count == Count(2, 0, 0) and unit.differing == []
+    assert run_unit("plain", small) == unit and ran.read_text() == "x"
+    small.write_text(small.read_text() + "def test_more(): pass\n")
+    assert run_unit("plain", small).count.passed == 3 and ran.read_text() == "xx"
+    run_unit("haswell", small)
+    assert ran.read_text() == "xxx"
+
+
+def test_what_differs_is_named(small):
+    unit = run_unit("nehalem", small)  # two threads
+    assert unit.count == Count(1, 1, 0) and unit.differing == ["test_threads"]
+    line = row("nehalem", [unit])
+    assert (line["tests"], line["tests_differ"], line["cells"]) == (2, 1, 0)
+    text = table([line])
+    assert "nehalem: test_small: test_threads" in text
+    assert text.endswith("\n1 passed, 1 failed")
+
+
+def test_a_unit_that_broke_off_is_not_kept_as_done(small, tmp_path):
+    kept = tmp_path / "_build" / "portable" / "plain" / "test_small.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({"of": "another content", "path": "", "count": [9, 0, 0],
+                                "differing": [], "seconds": 1}))  # fmt: skip
+    assert run_unit("plain", small).count.passed == 2
+
+
+def test_a_setting_that_the_processor_lacks_is_told_and_not_counted():
+    units = [Unit("notebooks/01_a.ipynb", Count(5, 0, 0), [], 2.0)]
+    text = table([row("plain", units), row("skylake", None)])
+    assert "skylake" in text and "this processor cannot run it" in text
+    assert text.endswith("\n5 passed, 0 failed")
+    assert portable.lacking(SETTINGS["plain"]) is False
+    assert portable.lacking(SETTINGS["plain"]._replace(needs="NO_SUCH_FEATURE"))
+
+
+def test_settings_are_five_from_the_plainest_up():
+    assert len(SETTINGS) == 5 and next(iter(SETTINGS)) == "plain"
+    seen = {tuple(sorted(s.environment().items())) for s in SETTINGS.values()}
+    assert len(seen) == 5 and {s.threads for s in SETTINGS.values()} == {1, 2}
+    assert set(Setting._fields) >= {"blas", "torch", "mkl", "onednn", "numpy_without", "threads"}
+
+
+def test_the_plainest_setting_changes_the_arithmetic():
+    code = "import numpy, torch; from threadpoolctl import threadpool_info as info;"
+    code += "print(torch.backends.cpu.get_cpu_capability(), info()[0]['architecture'])"
+    env = portable.environment() | SETTINGS["plain"].environment()
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() in (["DEFAULT", "Katmai"], ["DEFAULT", "Prescott"])  # one kernel
+
+
+def test_units_are_the_chapters_and_the_numeric_tests():
+    paths = unit_paths()
+    assert paths[: len(in_toc())] == in_toc()
+    assert {str(p.parent.relative_to(ROOT)) for p in paths[len(in_toc()) :]} >= {
+        "tests/unit",
+        "tests/property",
+    }
+    assert [path.name[:2] for path in unit_paths("0[1-7]_*")] == [f"0{k}" for k in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["sparc"], "unknown setting 'sparc'"),
+        (["--only", "99_*"], "called '99_*'"),
+        (["plain", "--record"], "only a run of everything"),
+    ],
+)
+def test_bad_words_are_named(monkeypatch, capsys, words, says):
+    monkeypatch.setattr(sys, "argv", ["portable.py", *words])
+    with pytest.raises(SystemExit):
+        portable.main()
+    assert says in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""The runner of all checks counts truly and lets no stage hide the next ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import suite
+from suite import Count, Stage, read_report, run, run_pytest, summary
+
+FILE = """
+import pytest
+
+def test_good(): pass
+def test_bad(): assert False
+def test_left(): pytest.skip("no reason here")
+@pytest.fixture
+def broken(): raise OSError
+def test_broken(broken): pass
+"""
+
+
+def test_a_run_of_pytest_is_counted(tmp_path):
+    file, report = tmp_path / "test_it.py", tmp_path / "it.xml"
+    file.write_text(FILE)
+    assert run_pytest(["-q", str(file)], report) == Count(1, 2, 1)
+    file.write_text("def test_good(): pass\n")
+    assert run_pytest(["-q", str(file)], report) == Count(1, 0, 0)
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 5), ("import nothing_of_that_name\n", 2)])
+def test_a_run_without_tests_has_failed(tmp_path, text, code):
+    file, report = tmp_path / "test_it.py", tmp_path / "it.xml"
+    file.write_text(text)
+    assert run_pytest(["-q", str(file)], report).failed >= 1
+    assert read_report(tmp_path / "none.xml", code) == Count(0, 1, 0)
+
+
+def test_a_run_that_was_stopped_has_failed(tmp_path):
+    report = tmp_path / "it.xml"
+    report.write_text('<testsuites><testsuite tests="3" failures="0" errors="0" skipped="1"/>'
+                      "</testsuites>")  # fmt: skip
+    assert read_report(report, 0) == Count(2, 0, 1)
+    assert read_report(report, 137) == Count(2, 1, 1)
+
+
+@pytest.mark.parametrize("fails", ["first", "last", None])
+def test_a_failing_stage_does_not_hide_the_next(monkeypatch, capsys, fails):
+    ran = []
+
+    def stage(name):
+        def check(workers):
+            """Check."""
+            ran.append((name, workers))
+            return Count(2, int(name == fails), 1)
+
+        return check
+
+    names = ("first", "middle", "last")
+    monkeypatch.setattr(suite, "STAGES", {name: stage(name) for name in names})
+    assert run(names, 3) == int(fails is not None)
+    assert ran == [(name, 3) for name in names]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"6 passed, {int(fails is not None)} failed, 3 skipped"
+    assert all(any(re.match(rf"{name} +2 +[01] +1 +\d+$", x) for x in lines) for name in names)
+
+
+def test_the_summary_adds_up():
+    text = summary([Stage("a", Count(1, 2, 3), 4.4), Stage("b", Count(10, 20, 30), 40.0)])
+    assert text.endswith("\n11 passed, 22 failed, 33 skipped")
+
+
+def test_the_stages_are_those_that_the_makefile_runs():
+    assert list(suite.STAGES) == ["lint", "site", "chapters", "tests"]
+    assert all(stage.__doc__ for stage in suite.STAGES.values())

@@ -1,0 +1,262 @@
+"""Run the chapters and the numeric tests as other processors would.
+
+python tools/portable.py                    all settings, then the table
+python tools/portable.py plain zen          some of them
+python tools/portable.py plain --only "0[1-7]_*"   some chapters or tests, by file name
+python tools/portable.py --record           and write the table into book/results
+
+Libraries for arithmetic choose their routines by the processor, and a sum taken in another
+order ends in another last digit. Each setting makes them choose as an older or another
+processor would. What is done is kept: a run that was broken off goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import hashlib
+import json
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+
+from book import BUILD, fingerprint
+from contents import ROOT, in_toc
+from notebooks import environment
+from suite import NBVAL, Count, read_report
+
+RESULT = ROOT / "book" / "results" / "bench-portable.json"
+NUMERIC = ("tests/unit", "tests/property")
+SHARED = ("pidlib", "requirements.txt", "tests/conftest.py", "tests/nbval_sanitize.cfg")
+BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
+BEYOND_AVX2 = "X86_V4 AVX512_ICL AVX512_SPR"
+
+
+class Setting(NamedTuple):
+    """How arithmetic is done: which routines the libraries choose, and on how many threads."""
+
+    routines: str
+    blas: str
+    torch: str
+    mkl: str
+    onednn: str
+    numpy_without: str
+    threads: int
+    needs: str
+
+    def environment(self) -> dict[str, str]:
+        """Variables that make the libraries choose so."""
+        return {
+            "ATEN_CPU_CAPABILITY": self.torch,
+            "MKL_CBWR": self.mkl,
+            "OPENBLAS_CORETYPE": self.blas,
+            "ONEDNN_MAX_CPU_ISA": self.onednn,
+            "NPY_DISABLE_CPU_FEATURES": self.numpy_without,
+            "OMP_NUM_THREADS": str(self.threads),
+            "OPENBLAS_NUM_THREADS": str(self.threads),
+        }
+
+
+SETTINGS = {
+    "plain": Setting("SSE3", "Prescott", "default", "COMPATIBLE", "SSE41", BEYOND_SSE, 1, "SSE3"),
+    "nehalem": Setting("SSE4.2", "Nehalem", "default", "SSE4_2", "SSE41", BEYOND_SSE, 2, "SSE42"),
+    "haswell": Setting("AVX2", "Haswell", "avx2", "AVX2", "AVX2", BEYOND_AVX2, 1, "AVX2"),
+    "zen": Setting("AVX2", "Zen", "avx2", "AUTO", "AVX2", BEYOND_AVX2, 2, "AVX2"),
+    "skylake": Setting(
+        "AVX-512", "SkylakeX", "avx512", "AVX512", "AVX512_CORE", "AVX512_SPR", 1, "AVX512_SKX"
+    ),
+}
+
+
+class Unit(NamedTuple):
+    """One notebook or one file of tests under one setting, as it ended."""
+
+    path: str
+    count: Count
+    differing: list[str]
+    seconds: float
+
+
+def lacking(setting: Setting) -> bool:
+    """Whether this processor lacks what the setting asks for."""
+    from numpy._core._multiarray_umath import __cpu_features__
+
+    return not __cpu_features__.get(setting.needs, False)
+
+
+def unit_paths(only: str = "*") -> list[Path]:
+    """Chapters in the order of the book, then the numeric tests."""
+    tests = [path for folder in NUMERIC for path in sorted((ROOT / folder).glob("test_*.py"))]
+    return [path for path in [*in_toc(), *tests] if fnmatch.fnmatch(path.name, only)]
+
+
+def content_hash(path: Path) -> str:
+    """Hash of a unit and of what it uses; recorded results count for chapters only."""
+    names = [str(path.relative_to(ROOT)), *SHARED]
+    total = hashlib.sha256(fingerprint(tuple(names)).encode())
+    if path.suffix == ".ipynb":
+        for result in sorted(RESULT.parent.rglob("*.json*")):
+            if result != RESULT:
+                total.update(result.read_bytes())
+    return total.hexdigest()
+
+
+def run_unit(name: str, path: Path) -> Unit:
+    """Run one unit under one setting, or read how it ended."""
+    setting, folder = SETTINGS[name], BUILD / "portable" / name
+    kept, report = folder / f"{path.stem}.json", folder / f"{path.stem}.xml"
+    content = content_hash(path)
+    if kept.is_file():
+        before = json.loads(kept.read_text())
+        if before["of"] == content:
+            return Unit(
+                before["path"], Count(*before["count"]), before["differing"], before["seconds"]
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    notebook = path.suffix == ".ipynb"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += [*(NBVAL if notebook else ()), f"--junitxml={report}", str(path)]
+    start = time.perf_counter()
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment() | setting.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / f"{path.stem}.log").write_text(done.stdout + done.stderr)
+    count = read_report(report, done.returncode)
+    unit = Unit(str(path.relative_to(ROOT)), count, differing(report), time.perf_counter() - start)
+    part = kept.with_suffix(".part")
+    part.write_text(json.dumps({"of": content, **unit._asdict()}))
+    part.replace(kept)
+    say = ", ".join(unit.differing) or ("the run broke off" if count.failed else "the same")
+    print(f"{name:<9}{unit.path:<48}{unit.seconds:>6.0f} s  {say}", flush=True)
+    return unit
+
+
+def differing(report: Path) -> list[str]:
+    """Names of the cells or tests of a report that failed."""
+    if not report.is_file():
+        return []
+    cases = ElementTree.parse(report).getroot().iter("testcase")
+    return [
+        case.get("name", "")
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+def run_setting(name: str, only: str = "*") -> list[Unit]:
+    """Run all units under one setting, on as many processes as leave a core to each thread."""
+    workers = max(1, 2 // SETTINGS[name].threads)
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda path: run_unit(name, path), unit_paths(only)))
+
+
+def uncompared() -> int:
+    """Cells of the chapters whose outputs are not compared."""
+    tags = [
+        cell.metadata.get("tags", [])
+        for path in in_toc()
+        for cell in nbformat.read(path, as_version=4).cells
+    ]
+    return sum("nbval-ignore-output" in tag for tag in tags)
+
+
+def row(name: str, units: Sequence[Unit] | None) -> dict[str, Any]:
+    """One setting as a row of counts; None for one that this processor cannot run."""
+    setting = SETTINGS[name]
+    about = {"setting": name, "routines": setting.routines, "threads": setting.threads}
+    if units is None:
+        return about | {"run": False}
+    parts = {"cells": [u for u in units if u.path.endswith(".ipynb")]}
+    parts["tests"] = [u for u in units if u not in parts["cells"]]
+    for kind, part in parts.items():
+        about[kind] = sum(u.count.passed + u.count.failed for u in part)
+        about[f"{kind}_differ"] = sum(u.count.failed for u in part)
+    names = [f"{Path(u.path).stem}: {d}" for u in units for d in u.differing]
+    seconds = round(sum(u.seconds for u in units), 1)
+    return about | {"run": True, "differing": names, "seconds": seconds}
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as text; the last line is plain, for programs that read it."""
+    lines = [
+        "",
+        f"{'setting':<10}{'routines':<10}{'threads':>7}{'cells':>7}{'differ':>8}{'tests':>7}"
+        f"{'differ':>8}{'seconds':>9}",
+    ]
+    for line in rows:
+        head = f"{line['setting']:<10}{line['routines']:<10}{line['threads']:>7}"
+        if not line["run"]:
+            lines.append(f"{head}  this processor cannot run it")
+            continue
+        keys = ("cells", "cells_differ", "tests", "tests_differ")
+        counts = "".join(f"{line[k]:>{w}}" for k, w in zip(keys, (7, 8, 7, 8), strict=True))
+        lines.append(f"{head}{counts}{line['seconds']:>9.0f}")
+    ran = [line for line in rows if line["run"]]
+    lines += [f"{line['setting']}: {name}" for line in ran for name in line["differing"]]
+    failed = sum(line["cells_differ"] + line["tests_differ"] for line in ran)
+    passed = sum(line["cells"] + line["tests"] for line in ran) - failed
+    return "\n".join([*lines, "", f"{passed} passed, {failed} failed"])
+
+
+def record(rows: Sequence[dict[str, Any]]) -> None:
+    """Write the table into a result file."""
+    from pidlib.results import configuration_hash, write_result
+
+    settings = {name: s._asdict() for name, s in SETTINGS.items()}
+    hashes = {str(path.relative_to(ROOT)): content_hash(path) for path in unit_paths()}
+    write_result(
+        RESULT,
+        command="make portable",
+        configuration={"settings": settings, "numeric": list(NUMERIC)},
+        data={
+            "name": "chapters and numeric tests",
+            "n": None,
+            "sha256": configuration_hash(hashes),
+        },
+        model={"name": "none", "sha256": None},
+        seed=0,
+        counts=list(rows),
+        uncompared=uncompared(),
+        seconds=sum(line.get("seconds", 0) for line in rows),
+    )
+
+
+def main() -> int:
+    """Door of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("settings", nargs="*", metavar="SETTING", help=", ".join(SETTINGS))
+    parser.add_argument("--only", default="*", help="pattern of file names")
+    parser.add_argument("--record", action="store_true", help="write book/results")
+    asked = parser.parse_args()
+    unknown = [name for name in asked.settings if name not in SETTINGS]
+    if unknown:
+        parser.error(f"unknown setting {unknown[0]!r}; there are {', '.join(SETTINGS)}")
+    if not unit_paths(asked.only):
+        parser.error(f"no chapter or numeric test is called {asked.only!r}")
+    if asked.record and (asked.settings or asked.only != "*"):
+        parser.error("only a run of everything is recorded; leave SETTING and --only away")
+    rows = [
+        row(name, None if lacking(SETTINGS[name]) else run_setting(name, asked.only))
+        for name in asked.settings or SETTINGS
+    ]
+    print(table(rows), flush=True)
+    if asked.record:
+        record(rows)
+    return int(any(line["run"] and (line["cells_differ"] + line["tests_differ"]) for line in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
