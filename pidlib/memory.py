@@ -91,8 +91,10 @@ def _states(
 ) -> _Words:
     clean_states, seen_states, split = [], [], []
     embed = model.get_input_embeddings()
-    for start in range(0, len(part), batch_size):
-        chosen = part[start : start + batch_size]
+    texts = {k: [v for v in changed[k][0].values() if isinstance(v, str)] for k in part}
+    order = sorted(part, key=lambda k: sum(map(len, texts[k])))  # little is spent on padding
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
         clean, moved = paired_units(
             tokenizer,
             [rows[k] for k in chosen],

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -15,6 +18,7 @@ PALETTE = ("#3b82c4", "#d4711c", "#2f9463", "#c4504b", "#8a6fc0", "#9c7a3c")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 DASHES = ("dash", "solid", "dot", "dashdot", "longdash", "longdashdot")
+_KAGGLE = Path("/kaggle/input")  # by which plotly knows the place
 STYLES = ("--", "-", ":", "-.", (0, (7, 2)), (0, (7, 2, 1, 2)))
 
 
@@ -63,8 +67,7 @@ def use_book_style() -> None:
         ),
     )
     pio.templates.default = "book"
-    if pio.renderers.default not in ("colab", "kaggle", "vscode"):
-        pio.renderers.default = "plotly_mimetype"
+    _choose_renderer()
     clear = {f"{part}.facecolor": "none" for part in ("figure", "axes", "savefig")}
     ink = {k: INK for k in ("text.color", "axes.labelcolor", "axes.edgecolor")}
     ink |= {"xtick.color": INK, "ytick.color": INK}
@@ -95,6 +98,17 @@ def use_book_style() -> None:
         set_matplotlib_formats("svg", metadata={"Date": None})
     except (ImportError, AttributeError):  # outside a notebook there is nothing to set
         pass
+
+
+def _choose_renderer() -> None:
+    """Let plotly store a figure as data, except where it has a renderer for the place."""
+    if "plotly.io._renderers" in sys.modules:
+        if pio.renderers.default not in ("colab", "kaggle", "vscode"):
+            pio.renderers.default = "plotly_mimetype"
+    # Asking `pio.renderers` loads nbformat, and with it a grammar of web addresses: a second
+    # for pages that draw nothing with plotly. It reads the variable when it first draws.
+    elif not ({"COLAB_NOTEBOOK_ID", "VSCODE_PID"} & set(os.environ) or _KAGGLE.exists()):
+        os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
 
 
 def tidy(fig: go.Figure, digits: int = 4) -> go.Figure:
