@@ -78,6 +78,17 @@ def test_dear_control_hardly_acts():
     assert 1 / (1 + T * (T + 1) / (2 * c)) == pytest.approx(attenuation(T, c)[-1], abs=1e-3)
 
 
+@pytest.mark.parametrize("c", [1e-3, 0.1, 1.0, 10.0, 1000.0])
+def test_depth_for_a_share_and_memory(c):
+    share, T, mu = 1e-4, 1, float(rate(c))
+    while attenuation(T, c)[-1] > share:
+        T += 1
+    depth = math.log((1 + math.exp(-mu)) / share) / mu
+    assert depth <= T < depth + 1 + 1e-3
+    memory = math.sqrt(c) if c > 1 else -1 / math.log(c) if c < 1 else 1 / mu
+    assert 1 / mu == pytest.approx(memory, rel=0.1)
+
+
 def test_several_weights_at_once():
     q = np.array([[0.0, 0.5], [1.0, 2.0]])
     many = alphas(5, 0.3, q)
