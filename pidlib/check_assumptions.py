@@ -81,7 +81,7 @@ def tilt_damage(answer: Callable) -> None:
     draws = ((1, 1.0, 0.1), (12, 1.0, 0.1), (6, 10.0, 0.5), (4, 1e-3, 0.02))
     cases = (((T, c, a), float((1 - alphas(T, c)).sum() * np.sin(a))) for T, c, a in draws)
     hint = "layer s moves a clean state by at most (1 - alpha_s) sin(phi), and no layer enlarges it"
-    judge(answer, cases, hint, "small angles add up over the layers")
+    judge(answer, cases, hint, "a safe bound, and far from tight for small angles")
 
 
 def augmented_step(answer: Callable) -> None:

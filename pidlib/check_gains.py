@@ -105,7 +105,7 @@ def memory_layers(answer: Callable) -> None:
             yield (c, within), T
 
     hint = "alphas(T, c)[0] falls towards steady(c).alpha as T grows: try T = 1, 2, 3, ..."
-    judge(answer, cases(), hint, "the depth that counts as infinite grows like sqrt(c)")
+    judge(answer, cases(), hint, "the depth that counts as infinite grows like sqrt(c), if large")
 
 
 def pair_left(answer: Callable) -> None:

@@ -153,5 +153,5 @@ def _plain(value: Any, digits: int) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, digits) for item in value]
     if isinstance(value, float | np.floating):
-        return round(float(value), digits)
+        return round(float(value), digits) + 0.0  # no -0.0: its sign is rounding noise
     return int(value) if isinstance(value, np.integer) else value

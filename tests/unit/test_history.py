@@ -170,3 +170,13 @@ def test_bad_input_is_named(change, says):
 def test_mixed_weight_adds_up():
     thetas, Q, gains, *_ = problem(4)
     assert np.allclose(mixed_weight(Q, gains), gains[0] * Q.P + gains[1] * Q.I + gains[2] * Q.D)
+
+
+def test_derivative_hurts_against_a_constant_push():
+    T, Q = 24, Complements(*np.ones((3, 24, 1, 1)))
+    left = []
+    for gains in ((0.5, 0, 0.5), (0.5, 0, 0), (1, 0, 0)):
+        law = history_riccati(np.ones((T, 1, 1)), Q, gains, 1.0).law
+        path = history_rollout(np.ones((T, 1, 1)), law, [0.0], push=[0.1])
+        left.append(np.abs(path.states[:-1] + path.controls)[12:].mean())
+    assert left[0] > 1.3 * left[1] > 1.3 * left[2]

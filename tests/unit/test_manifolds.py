@@ -13,7 +13,7 @@ from pidlib.manifolds import bent_curve, curve_cloud
 def test_three_coordinates_are_the_edge_of_a_saddle():
     s = np.linspace(0, 7, 30)
     wanted = np.stack([np.cos(s), np.sin(s), 0.4 * np.cos(2 * s)], axis=1)
-    assert np.allclose(bent_curve(s, 0.4), wanted, atol=1e-14)
+    assert np.allclose(bent_curve(s, 0.4), wanted, atol=1e-12)
     # seen from the side it is a parabola
     assert np.allclose(wanted[:, 2], 0.4 * (2 * wanted[:, 0] ** 2 - 1))
 
@@ -40,8 +40,8 @@ def test_places_of_any_shape():
 
 def test_the_frame_keeps_lengths_and_holds_the_curve():
     cloud = curve_cloud(50, 0.6, 0.0, seed=3, width=20)
-    assert np.allclose(cloud.frame.T @ cloud.frame, np.eye(3), atol=1e-14)
-    assert np.allclose(cloud.points @ cloud.frame @ cloud.frame.T, cloud.points, atol=1e-14)
+    assert np.allclose(cloud.frame.T @ cloud.frame, np.eye(3), atol=1e-12)
+    assert np.allclose(cloud.points @ cloud.frame @ cloud.frame.T, cloud.points, atol=1e-12)
     own = cloud.points @ cloud.frame
     assert np.allclose(np.hypot(own[:, 0], own[:, 1]), 1.0)
     assert np.array_equal(curve_cloud(9, 0.6, 0.0, seed=3).frame, np.eye(3))

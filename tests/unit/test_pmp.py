@@ -139,6 +139,22 @@ def test_exact_history_costates_give_the_gradient(seed):
     assert np.isclose(back.cost, history_cost(thetas, Q, gains, c, x0, u))
     wanted = slopes(lambda w: history_cost(thetas, Q, gains, c, x0, w), u)
     assert np.allclose(back.gradient, wanted, atol=1e-5 * (1 + np.abs(wanted).max()))
+    # equation pontryagin-history-gradient, from the definition of the loss
+    x = back.states[:-1]
+    s, y = np.cumsum(x, axis=0) - x, np.concatenate([0 * x[:1], x[:-1]])
+    seen = zip(gains, Q, (x + u, x + u + s, x + u - y), strict=True)
+    pull = sum(K * np.einsum("tij,tj->ti", q, w) for K, q, w in seen)
+    later = np.einsum("tji,tj->ti", thetas, back.costates[1:])
+    assert np.allclose(back.gradient, c * u + pull - later)
+
+
+def test_with_a_past_the_control_is_not_the_costate_over_its_price():
+    thetas, Q, _, c, x0, _ = history_problem(13)
+    best = history_dense(thetas, Q, (1, 1, 1), c, x0).controls
+    back = history_sweep(thetas, Q, (1, 1, 1), c, x0, best)
+    assert np.abs(back.gradient).max() < 1e-9
+    gap = np.abs(c * best - back.costates[:-1]).max(axis=1)
+    assert gap[:-1].max() > 0.05 * np.abs(c * best).max() and gap[-1] < 1e-9
 
 
 def test_printed_costates_end_at_worse_controls():

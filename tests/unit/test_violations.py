@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pidlib import contests
 from pidlib.contests import bent_contest, contest
-from pidlib.gains import alphas
+from pidlib.gains import alphas, attenuation
 from pidlib.history_laws import averaged_law, residual_law
-from pidlib.systems import conditioned_system, simulate
+from pidlib.systems import conditioned_system, simulate, tilted_bases
 from pidlib.violations import leak, residual_gap, violated_errors
 
 
@@ -39,10 +40,32 @@ def test_nothing_broken_is_the_theorem():
 
 
 @pytest.mark.parametrize("angle", [1.0, 5.0, 20.0])
-def test_tilt_stays_within_its_bound(angle):
-    errors = violated_errors(tilt=angle)
-    bound = np.sin(np.deg2rad(angle)) * np.cumsum(1 - alphas(12, 1.0))
-    assert 0 < errors.clean[-1] and np.all(errors.clean[1:] <= bound + 1e-12)
+@pytest.mark.parametrize("T", [3, 12, 24])
+def test_tilt_stays_within_its_bound_and_near_its_size(angle, T):
+    phi, a = np.deg2rad(angle), alphas(T, 1.0)
+    runs = [violated_errors(tilt=angle, T=T, seed=seed).clean for seed in range(10)]
+    bound = np.sin(phi) * np.cumsum(1 - a)
+    assert all(run[-1] > 0 and np.all(run[1:] <= bound + 1e-12) for run in runs)
+    on, across = 0.0, 0.0
+    for left in a:
+        on += (1 - on) * (1 - left) * np.sin(phi) ** 2
+        across = np.hypot(left * across, (1 - left) * np.sin(phi) * np.cos(phi))
+    size = np.sqrt(np.mean([run[-1] ** 2 for run in runs]))
+    assert np.hypot(on, across) == pytest.approx(size, rel=0.06)
+
+
+@pytest.mark.parametrize("angle", [0.02, 0.4])
+def test_a_tilt_that_the_layers_carry_costs_no_more_than_its_sine(angle):
+    T, c = 24, 0.3
+    system = conditioned_system(12, 3, T, 0, 1.0)
+    frames = tilted_bases(system, angle, 0)
+    for t in range(T):
+        frames[t + 1] = system.thetas[t] @ frames[t]
+    K = (1 - alphas(T, c))[:, None, None] * (np.eye(12) - frames[:-1] @ frames[:-1].mT)
+    x0 = system.bases[0].T
+    gap = simulate(system, x0, K).states - simulate(system, x0).states
+    wanted = (1 - attenuation(T, c)) * np.sin(angle)
+    assert np.allclose(np.linalg.norm(gap, axis=-1), wanted[:, None], atol=1e-12)
 
 
 def test_every_dial_makes_it_worse():
@@ -68,8 +91,32 @@ def test_relaxed_law_is_worse_than_none_in_its_own_loss():
 def test_bending_networks_punish_static_mixtures():
     gains = (0.5, 0, 0.5)
     static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
-    assert residual.perturbed < static.perturbed and residual.clean < static.clean
+    assert np.all(residual.perturbed < static.perturbed)
+    assert np.all(residual.clean < static.clean)
     assert residual.c in (0.1, 0.3, 1, 3, 10, 30, 100)
+    with pytest.raises(ValueError, match="seeds is 0"):
+        bent_contest(averaged_law, gains, 0.3, seeds=0)
+    with pytest.raises(ValueError, match="variance is 0"):
+        bent_contest(averaged_law, gains, 0.3, seeds=1, variance=0)
+
+
+@pytest.mark.parametrize("strength", [0.3, 1.0])
+@pytest.mark.parametrize("variance", [0.99, 0.999])
+def test_bent_contest_fits_no_rounding_errors(monkeypatch, strength, variance):
+    """Disturbing the inputs as another processor's rounding would must change nothing."""
+    draw, random = contests._inputs, np.random.default_rng(0)
+
+    def disturbed(*sizes):
+        return tuple(w + 1e-13 * random.standard_normal(w.shape) for w in draw(*sizes))
+
+    settings = dict(gains=(0.5, 0, 0.5), strength=strength, variance=variance, seeds=3)
+    plain = bent_contest(residual_law, **settings)
+    monkeypatch.setattr(contests, "_inputs", disturbed)
+    again = bent_contest(residual_law, **settings)
+    assert np.allclose(again.perturbed, plain.perturbed, rtol=1e-9)
+    assert np.allclose(again.clean, plain.clean, rtol=1e-9)
+    assert again.c == plain.c and np.array_equal(again.ranks, plain.ranks)
+    assert np.all(plain.ranks[:, :, 0] == 4)  # clean inputs span four directions
 
 
 def test_theorem_is_exact_without_a_branch_and_worse_with_depth():
