@@ -7,7 +7,7 @@ import torch
 from pidlib.blocks import find_blocks
 from pidlib.controller import PIDController
 from pidlib.evaluation import bootstrap
-from pidlib.fair_trial import FairTrial, fair_trial
+from pidlib.fair_trials import FairTrial, fair_trial
 from pidlib.placebos import KINDS, Placebo
 
 WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
