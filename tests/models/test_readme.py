@@ -126,6 +126,8 @@ def plan(block: Block) -> list[tuple[str, list[str]]]:
     for words in commands_of(block):
         try:
             if words[0] == "make" and len(words) == 2:
+                rule = rf"^{words[1]}:"  # make takes a folder's name too, and does nothing
+                assert re.search(rule, (ROOT / "Makefile").read_text(), re.M), "no such target"
                 found.append(("make", words[1:]))
             elif words[0] == "export" and len(words) == 2:
                 found.append(("set", words[1].split("=", 1)))
@@ -261,6 +263,7 @@ def test_commands_options_and_extras_in_running_text():
     "command",
     [
         "make book PYTHON=python3",
+        "make tests",
         "pip install pidlib",
         "python -m pidlib doctor",  # not the environment that make prepares
         ".venv/bin/python -m pidlib",
