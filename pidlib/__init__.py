@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "PIDController": "pidlib.controller",
     "attack": "pidlib.attacks",
-    "fair_trial": "pidlib.fair_trial",
+    "fair_trial": "pidlib.fair_trials",
     "load_model": "pidlib.models",
     "load_nli": "pidlib.data",
 }

@@ -27,7 +27,7 @@ def label_order(config: Any) -> list[int]:
     Raises
     ------
     ValueError
-        When the names are placeholders such as LABEL_0, which say nothing.
+        When three names are placeholders such as LABEL_0, which do not tell the order.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def label_order(config: Any) -> list[int]:
     """
     names = {int(k): str(v).strip().lower() for k, v in dict(config.id2label).items()}
     placeholders = [v for v in names.values() if re.fullmatch(r"label_\d+", v)]
-    if placeholders:
+    if placeholders and len(names) == len(LABELS):  # any other number is another task's
         raise ValueError(
             f"the model names its labels {sorted(names.values())}, which does not say which column "
             "is entailment; set model.config.id2label, for example "

@@ -13,7 +13,7 @@ import numpy as np
 from pidlib.claims import ATTACKS, VERDICTS, claims
 from pidlib.evaluation import Paired, bootstrap, compare
 from pidlib.experiments import answers, control_name, gains_over_none, proportions
-from pidlib.fair_trial import FairTrial
+from pidlib.fair_trials import FairTrial
 from pidlib.reports import TRAININGS, recorded_trials
 from pidlib.results import read_result
 

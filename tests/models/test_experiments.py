@@ -19,7 +19,7 @@ from pidlib.experiments import (
     run_trial,
     stored_rows,
 )
-from pidlib.fair_trial import FairTrial
+from pidlib.fair_trials import FairTrial
 from pidlib.line_ups import PLACEBOS
 from pidlib.outcomes import read_outcomes
 from pidlib.results import read_result

@@ -7,6 +7,9 @@ import importlib
 import inspect
 import json
 import re
+import subprocess
+import sys
+from pkgutil import iter_modules
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -15,6 +18,7 @@ import api_pages
 import chapter_pages
 import chapters
 import library
+import pidlib
 from contents import ROOT
 from notebooks import write
 from pidlib import check
@@ -69,6 +73,31 @@ def test_pages_tell_of_public_names_only(name):
     asked = set(library.used("\n".join(blocks)))
     assert asked
     assert [k for k in asked if k[0] not in library.public() or k[1] not in names_of(k[0])] == []
+
+
+def test_names_in_running_text_are_public():
+    pages = [(ROOT / name).read_text() for name in ("README.md", "book/how-to-run.md")]
+    named = re.findall(r"`pidlib\.(\w+)(?:\.(\w+))?", "\n".join(pages))
+    assert ("controls", "load_control") in named
+    wrong = [
+        (module, part)
+        for module, part in named
+        if module not in library.public() or part and part not in names_of(module)
+    ]
+    assert wrong == []
+
+
+def test_no_exported_name_is_a_submodules():
+    assert set(library.doors()) == set(pidlib.__all__) - {"__version__"}
+    assert set(pidlib.__all__) & {module.name for module in iter_modules(pidlib.__path__)} == set()
+
+
+def test_an_exported_name_stays_itself_after_its_module_is_imported():
+    code = (
+        "import pidlib.fair_trials; from pidlib import fair_trial; import sys;"
+        "sys.exit(not callable(fair_trial))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("module", ["gains", "evaluation", "subspaces", "data", "settings"])

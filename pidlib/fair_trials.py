@@ -283,6 +283,7 @@ def fair_trial(
     """
     if not seeds:
         raise ValueError("there are no seeds for the placebos: give at least one")
+    clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
     conditions: dict[str, Any] = {"none": None, "control": controller}
     for kind in KINDS:
         for k in seeds if kind != "negative" else [0]:
@@ -290,17 +291,17 @@ def fair_trial(
             conditions[placebo.name] = placebo
     if second is not None:
         model_two, tokenizer_two = second  # fails here, not after hours
-        right_answers(model_two, tokenizer_two, rows[:1])
+        right_answers(model_two, tokenizer_two, clean[:1])
     for condition in conditions.values():
         with condition.attached(model) if condition is not None else nullcontext():
-            right_answers(model, tokenizer, rows[:1])
+            right_answers(model, tokenizer, clean[:1])
     settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
     logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in SETS}
     found = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
     with controller.attached(model):
         told = {"control": controller.summary()}
         seen = attack(model, tokenizer, rows, log=logs["adaptive"], about=told, **settings)
-    clean, moved = [rows[k] for k in range(len(rows))], transfer_rows(rows, found)
+    moved = transfer_rows(rows, found)
     right: dict[str, dict[str, np.ndarray]] = {}
     for name, condition in conditions.items():
         right[name] = {}

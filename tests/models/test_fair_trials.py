@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 
 from pidlib.blocks import find_blocks
 from pidlib.controller import PIDController
 from pidlib.evaluation import bootstrap
-from pidlib.fair_trial import FairTrial, fair_trial
+from pidlib.fair_trials import FairTrial, fair_trial
 from pidlib.placebos import KINDS, Placebo
 
 WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
@@ -117,7 +118,8 @@ def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
         "none", "control", "noise 0", "noise 1", "rotation 0", "rotation 1", "negative", "second",
     }  # fmt: skip
     assert np.array_equal(trial.right["second"]["transfer"], trial.right["none"]["transfer"])
-    again = fair_trial(model, tokenizer, controller, rows[:8], second=other, **settings)
+    loaded = Dataset.from_list(rows[:8])  # as `load_nli` returns rows
+    again = fair_trial(model, tokenizer, controller, loaded, second=other, **settings)
     assert str(again) == str(trial)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "textfooler-adaptive.jsonl",

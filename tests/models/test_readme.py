@@ -1,0 +1,315 @@
+"""README.md and book/how-to-run.md are typed in, block by block, as a reader would.
+
+In the checkout, and the README in an installed wheel too. Numbers are made small and what needs
+a graphics card is moved to the processor by the table below; nothing else is changed. What takes
+hours is parsed by the real command line. A block that is not known here fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from contents import ROOT
+from pidlib.__main__ import _MISTAKE, app
+from pidlib.labels import LABELS
+
+PAGES = ("README.md", "book/how-to-run.md")
+FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
+NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
+PIDLIB = ["-m", "pidlib"]
+RUN = {"doctor", "fit", "diagnose", "evaluate", "attack", "budget"}
+PARSED = {"reproduce", "bench", "train"}  # hours
+# What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
+SMALL = {
+    "README.md": {
+        "n=2000": "n=60",
+        "n=500": "n=2",
+    },
+    "book/how-to-run.md": {
+        '"label": 1}, ...]': '"label": 1}, *more_rows]',
+        'device="cuda"': 'device="cpu"',
+        "fit pd-99 --n 2000": "fit pd-99 --n 60",
+        "--control pd-99 --n 1000\n": "--control pd-99 --n 20\n",
+        "--recipe textfooler --n 200": "--recipe textfooler --n 1",
+        "/folder/with/files": "files",
+    },
+}
+MORE_ROWS = [  # what the three dots stand for
+    {"text": f"A {adjective} {noun}.", "label": int(adjective == "fine")}
+    for noun in ("story", "scene", "song", "play", "joke", "book")
+    for adjective in ("fine", "dull")
+]
+TYPED = """
+import json, sys, pidlib
+blocks, space = json.load(sys.stdin)
+for page, line, code in blocks:
+    exec(compile("\\n" * line + code, page, "exec"), space)
+print("typed", len(blocks), pidlib.__file__)
+"""
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, the line of its fence, its language and what stands in it."""
+
+    page: str
+    line: int
+    language: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page}, block of {self.language!r} in line {self.line}"
+
+
+def blocks_of(page: str, text: str) -> list[Block]:
+    """Blocks of a page in order; AssertionError for a fence that is not read here."""
+    blocks = [
+        Block(page, text[: match.start()].count("\n") + 1, match[2].strip(), match[3])
+        for match in FENCE.finditer(text)
+    ]
+    fences = re.findall(r"^[ >\t]*(?:`{3}|~{3})", text, re.M)
+    assert len(fences) == 2 * len(blocks), f"{page}: {len(fences)} fences, {len(blocks)} blocks"
+    return blocks
+
+
+def small_blocks(page: str) -> list[Block]:
+    """Blocks of a page with the table's small numbers."""
+    blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+    for printed, typed in SMALL[page].items():
+        count = sum(block.code.count(printed) for block in blocks)
+        assert count == 1, f"{page}: {printed!r} stands in {count} places; SMALL wants it once"
+        blocks = [block._replace(code=block.code.replace(printed, typed)) for block in blocks]
+    return blocks
+
+
+def commands_of(block: Block) -> list[list[str]]:
+    """Words of each command of a shell block, without comments."""
+    lines = block.code.replace("\\\n", " ").splitlines()
+    return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+
+
+def parse_command(words: list[str]) -> str:
+    """Parse what stands after `-m pidlib`, run nothing, and return the name of the command."""
+    known = typer.main.get_command(app).commands
+    if words[0] != "--help":
+        known[words[0]].make_context(words[0], list(words[1:]))
+    return words[0]
+
+
+def parse_launch(words: list[str]) -> str:
+    """Parse a line of `accelerate launch`, and the command after `-m pidlib`."""
+    from accelerate.commands.launch import launch_command_parser
+
+    asked = launch_command_parser().parse_args(words)
+    assert asked.module and asked.training_script == "pidlib"
+    return parse_command(asked.training_script_args)
+
+
+def plan(block: Block) -> list[tuple[str, list[str]]]:
+    """How each command of a shell block is treated: make, set, parse or run, and its words.
+
+    Raises AssertionError where a command is not known, and names the block.
+    """
+    found = []
+    for words in commands_of(block):
+        try:
+            if words[0] == "make" and len(words) == 2:
+                rule = rf"^{words[1]}:"  # make takes a folder's name too, and does nothing
+                assert re.search(rule, (ROOT / "Makefile").read_text(), re.M), "no such target"
+                found.append(("make", words[1:]))
+            elif words[0] == "export" and len(words) == 2:
+                found.append(("set", words[1].split("=", 1)))
+            elif words[:2] == ["accelerate", "launch"]:
+                parse_launch(words[2:])
+            elif words[:3] == [".venv/bin/python", *PIDLIB] and parse_command(words[3:]) in RUN:
+                found.append(("run", words[3:]))
+            else:
+                known = words[:3] == [".venv/bin/python", *PIDLIB] and words[3] in PARSED
+                assert known, "no such command"
+        except (AssertionError, LookupError, _MISTAKE, SystemExit) as error:
+            raise AssertionError(f"{block}: {' '.join(words)!r} is not known here") from error
+    return found
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A reader's environment in which pidlib is the one in a folder, without a network."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PIDLIB_DATA_DIR", "RANK")}
+    quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+    return kept | quiet | {"PYTHONPATH": str(home), "PYTHONWARNINGS": "ignore"}
+
+
+def call(words, folder: Path, home: Path, **more) -> str:
+    """Run a process; its standard output, or a failure with all that it wrote."""
+    given = {"cwd": folder, "env": environment(home), "capture_output": True, "text": True} | more
+    done = subprocess.run([str(word) for word in words], check=False, timeout=600, **given)
+    assert done.returncode == 0, f"{words[:6]} ended with {done.returncode}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def type_python(page: str, folder: Path, home: Path, *after: Block) -> str:
+    """Type the Python blocks of a page in one session; return what it printed."""
+    blocks = [block for block in small_blocks(page) if block.language == "python"]
+    assert blocks
+    blocks += after
+    sent = json.dumps([[(b.page, b.line, b.code) for b in blocks], {"more_rows": MORE_ROWS}])
+    out = call([sys.executable, "-c", TYPED], folder, home, input=sent)
+    *printed, last = out.splitlines()
+    assert last == f"typed {len(blocks)} {home / 'pidlib' / '__init__.py'}"
+    return "\n".join(printed)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the reader sits: two models, results, and a folder for data."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from pidlib.models import base_folder
+
+    folder = tmp_path_factory.mktemp("reader")
+    tokenizer = AutoTokenizer.from_pretrained(base_folder())
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    for name, labels in (("your-name/your-model", 2), ("owner/roberta-large-snli", 3)):
+        names = {} if labels == 2 else {"id2label": dict(enumerate(LABELS))}
+        config = BertConfig(**small, intermediate_size=24, num_labels=labels, **names)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            BertForSequenceClassification(config).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    shutil.copytree(ROOT / "book" / "results", folder / "book" / "results")
+    (folder / "mine").mkdir()  # what `bench --sizes` would leave there
+    shutil.copy(ROOT / "book" / "results" / "bench-cost.json", folder / "mine")
+    (folder / "files").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Folder with pidlib installed from a wheel, and the names of the files in the wheel."""
+    place = tmp_path_factory.mktemp("wheel")
+    source = place / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "pidlib", source / "pidlib")  # a build writes beside what it builds
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    common = ["--no-deps", "--no-index"]
+    call([*pip, "wheel", source, *common, "--no-build-isolation", "-w", place], place, place)
+    [wheel] = place.glob("*.whl")
+    call([*pip, "install", *common, "--target", place / "site", wheel], place, place)
+    with zipfile.ZipFile(wheel) as packed:
+        return place / "site", set(packed.namelist())
+
+
+def test_python_blocks_of_the_readme(folder):
+    printed = type_python("README.md", folder, ROOT)
+    assert "textfooler, n = 2; accuracy in %" in printed
+    assert (folder / "pd-controller" / "controller.json").is_file()
+
+
+def test_python_blocks_of_how_to_run(folder):
+    printed = type_python("book/how-to-run.md", folder, ROOT)
+    assert f"out of {len(MORE_ROWS) + 1}" in printed and "Terminal control of" in printed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_shell_blocks(page, folder):
+    env = environment(ROOT)
+    for block in small_blocks(page):
+        assert block.language in {"python", "bash", *NOT_CODE}, f"{block} is not known here"
+        for how, words in plan(block) if block.language == "bash" else []:
+            if how == "make":
+                call(["make", "-n", *words], ROOT, ROOT)
+            elif how == "set":
+                assert (folder / words[1]).is_dir()
+                env[words[0]] = words[1]
+            else:
+                call([sys.executable, *PIDLIB, *words], folder, ROOT, env=env)
+    if page == "book/how-to-run.md":
+        assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
+
+
+def test_commands_options_and_extras_in_running_text():
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))
+    commands = [shlex.split(span)[3:] for span in spans if span.startswith("python -m pidlib ")]
+    assert {parse_command(words) for words in commands} > {"doctor", "reproduce", "train"}
+    options = {
+        option
+        for command in typer.main.get_command(app).commands.values()
+        for parameter in command.params
+        for option in parameter.opts
+    }
+    named = {span.split()[0] for span in spans if re.match(r"--[a-z]", span)}
+    assert {"--json", "--config"} < named <= options
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = set(re.findall(r"\"\.\[(\w+)\]\"", "\n".join(spans)))
+    assert asked and asked <= set(extras["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make book PYTHON=python3",
+        "make tests",
+        "pip install pidlib",
+        "python -m pidlib doctor",  # not the environment that make prepares
+        ".venv/bin/python -m pidlib",
+        ".venv/bin/python -m pidlib shout",
+        ".venv/bin/python -m pidlib fit",
+        ".venv/bin/python -m pidlib fit pd --rows 3",
+        ".venv/bin/python -m pidlib reproduce trial --n many",
+        "accelerate launch --multi_gpus -m pidlib fit pd",
+        "accelerate launch --multi_gpu -m pidlib fit pd --rows 3",
+    ],
+)
+def test_an_unknown_command_or_option_is_named(command):
+    page = f"Text.\n\n```bash\nmake book  # all\n{command}\n```\n"
+    [block] = blocks_of("page.md", page)
+    assert block == ("page.md", 3, "bash", f"make book  # all\n{command}\n")
+    with pytest.raises(AssertionError, match=r"page.md, block of 'bash' in line 3: .*not known"):
+        plan(block)
+
+
+def test_the_wheel_holds_every_asset_and_nothing_else_beside_the_library(site):
+    _, names = site
+    files = [path for path in (ROOT / "pidlib").rglob("*") if path.is_file()]
+    ours = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
+    assert {name for name in names if ".dist-info/" not in name} == ours
+    assert {
+        "pidlib/assets/adapters/minilm-nli/adapter_model.safetensors",
+        "pidlib/assets/controls/minilm-nli-terminal/controller.json",
+        "pidlib/assets/lexicon.json",
+        "pidlib/assets/nltk/corpora/stopwords/english",
+        "pidlib/assets/textfooler_stopwords.txt",
+    } <= ours
+
+
+def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
+    home, _ = site
+    code = "from pidlib.doctor import examine\nprint({one.name: one.state for one in examine()})"
+    printed = type_python("README.md", tmp_path, home, Block("doctor", 0, "python", code))
+    assert "textfooler, n = 2; accuracy in %" in printed
+    assert "'adapters': 'ok'" in printed and "'controls': 'ok'" in printed
+    assert "broken" not in printed
+
+
+def test_the_installed_script_is_the_module(site, tmp_path):
+    home, _ = site
+    checkout = call([sys.executable, *PIDLIB, "--help"], tmp_path, ROOT)
+    module = call([sys.executable, *PIDLIB, "--help"], tmp_path, home)
+    script = call([home / "bin" / "pidlib", "--help"], tmp_path, home)
+    assert checkout == module and {"fit", "attack", "doctor"} <= set(module.split())
+    assert script.split() == module.replace("python -m pidlib", "pidlib", 1).split()
