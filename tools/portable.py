@@ -16,6 +16,7 @@ import argparse
 import fnmatch
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 
+import library
 from book import BUILD, fingerprint
 from contents import ROOT, in_toc
 from notebooks import environment
@@ -34,7 +36,8 @@ from suite import NBVAL, Count, read_report
 
 RESULT = ROOT / "book" / "results" / "bench-portable.json"
 NUMERIC = ("tests/unit", "tests/property")
-SHARED = ("pidlib", "requirements.txt", "tests/conftest.py", "tests/nbval_sanitize.cfg")
+SHARED = ("pidlib/assets", "requirements.txt", "tests/nbval_sanitize.cfg")
+WHOLE = ("pidlib", "tests", "tools", "notebooks", "requirements.txt")
 BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 BEYOND_AVX2 = "X86_V4 AVX512_ICL AVX512_SPR"
 
@@ -97,14 +100,36 @@ def unit_paths(only: str = "*") -> list[Path]:
     return [path for path in [*in_toc(), *tests] if fnmatch.fnmatch(path.name, only)]
 
 
+def library_files(text: str) -> set[Path]:
+    """Files of the library that some code imports, and what those import in turn."""
+    homes = {f"pidlib.{name}": f"pidlib.{home}" for name, home in library.doors().items()}
+    files, todo = set(), [text]
+    while todo:
+        code = todo.pop()
+        names = set(re.findall(r"\bpidlib(?:\.\w+)*", code))
+        for module, what in re.findall(r"from (pidlib[\w.]*) import (\([^)]*\)|[^\n]*)", code):
+            names |= {f"{module}.{name}" for name in re.findall(r"\w+", what)}
+        # The door itself names every module: what is taken from it is looked up instead.
+        for name in {homes.get(name, name) for name in names} - {"pidlib"}:
+            place = ROOT.joinpath(*name.split("."))
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if file.is_file() and file not in files:
+                    files.add(file)
+                    todo.append(file.read_text(encoding="utf-8"))
+    return files
+
+
 def content_hash(path: Path) -> str:
-    """Hash of a unit and of what it uses; recorded results count for chapters only."""
-    names = [str(path.relative_to(ROOT)), *SHARED]
-    total = hashlib.sha256(fingerprint(tuple(names)).encode())
+    """Hash of a unit and of all that it uses: of tests, which read pages too, the whole tree."""
     if path.suffix == ".ipynb":
-        for result in sorted(RESULT.parent.rglob("*.json*")):
-            if result != RESULT:
-                total.update(result.read_bytes())
+        files = library_files(path.read_text(encoding="utf-8")) | {path}
+        names = (*SHARED, *(str(file.relative_to(ROOT)) for file in sorted(files)))
+    else:
+        names = WHOLE
+    total = hashlib.sha256(fingerprint(names).encode())
+    for result in sorted(RESULT.parent.rglob("*.json*")):
+        if result != RESULT:
+            total.update(result.read_bytes())
     return total.hexdigest()
 
 
