@@ -10,7 +10,9 @@ from pidlib.results import read_result
 BY_NAME = {job.name: job for job in JOBS}
 
 
-@pytest.mark.parametrize(("name", "n"), [("fit", 60), ("attack", 6), ("train", 24)])
+@pytest.mark.parametrize(
+    ("name", "n"), [("fit", 60), ("attack", 6), ("train", 24)], ids=["fit", "attack", "train"]
+)
 def test_two_kills_lose_nothing(name, n, tmp_path):
     job = BY_NAME[name]
     words = list(job.words)
