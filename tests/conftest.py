@@ -6,6 +6,8 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: threads would only wait
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch

@@ -111,7 +111,8 @@ def test_the_seed_matters_to_textbugger(victim, rows):
     def run(seed):
         return attack(*victim, rows, "textbugger", "lexicon", seed=seed)
 
-    assert len({str(run(seed)) for seed in (1, 2, 3)}) > 1
+    first = run(1)
+    assert any(run(seed) != first for seed in (2, 3))
 
 
 def test_resume_attacks_only_what_is_missing(victim, rows, tmp_path, monkeypatch):

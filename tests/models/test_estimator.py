@@ -56,8 +56,11 @@ def test_each_map_brings_perturbed_words_nearer_to_their_clean_form(rule):
 
     model, tokenizer = load_model("minilm-nli")
     rows = load_nli("captions", split="train", n=120)
-    found = Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), rule=rule, rho=1.0)
-    for row in found.diagnose()[:4]:
+    found = Estimator.fit(
+        model, tokenizer, rows, RandomEdits("typos"), layers=range(4), rule=rule, rho=1.0
+    )
+    assert found.controlled == (0, 1, 2, 3)
+    for row in found.diagnose():
         assert row["left"] < row["change"]
         assert 0 < row["clean"] < row["change"]
 

@@ -12,35 +12,69 @@ import pytest
 import torch
 
 from pidlib import PIDController
+from pidlib import __main__ as door
 from pidlib.outcomes import read_outcomes
 from pidlib.parts_of_logs import begin_part, merge_parts, part_of
 from pidlib.processes import Processes, processes
 
+# Commands one after the other: what takes long is the start of the processes.
+SCRIPT = """
+import json, sys
+from pidlib.__main__ import main
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["pidlib", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code:
+            raise
+"""
 
-def run(words, count):
-    """What a command prints as JSON, in some processes of one thread each."""
-    # whatever its name, this starts processes without graphics cards too; --cpu starts one
-    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", str(count)]
-    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0", "-m"]
-    started = ["-m", *(launch if count > 1 else []), "pidlib", *map(str, words), "--json"]
-    quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, *started], capture_output=True, text=True, env=quiet, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout[done.stdout.index("{") :])
-    assert found["processes"] == count  # else one process did it all
+
+def here(capsys, words):
+    """What a command prints as JSON, in this process."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(sys, "argv", ["pidlib", *words])
+        door.main()
+    assert not stop.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert found["processes"] == 1
     return found
 
 
-def test_two_processes_fit_judge_and_attack_as_one(tmp_path):
+def in_two(*started):
+    """What some commands print as JSON, in two processes of one thread each."""
+    # whatever its name, this starts processes without graphics cards too; --cpu starts one
+    launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+    launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0"]
+    quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, *launch, *started], capture_output=True, text=True, env=quiet, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rest, found = done.stdout[done.stdout.index("{") :].strip(), []
+    while rest:
+        one, end = json.JSONDecoder().raw_decode(rest)
+        assert one["processes"] == 2  # else one process did it all
+        found, rest = [*found, one], rest[end:].strip()
+    return found
+
+
+def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
     found, folders, logs = {}, {}, {}
+    (tmp_path / "both.py").write_text(SCRIPT)
     for count in (1, 2):
         folders[count], logs[count] = tmp_path / f"c{count}", tmp_path / f"a{count}.jsonl"
-        fitted = run(["fit", folders[count], "--n", 60, "--batch-size", 8], count)
-        judged = run(["evaluate", "--n", 30, "--control", tmp_path / "c1"], count)
-        attacked = run(["attack", logs[count], "--n", 5, "--recipe", "textbugger"], count)
+        fit = ["fit", folders[count], "--n", 60, "--batch-size", 8]
+        evaluate = ["evaluate", "--n", 30, "--control", tmp_path / "c1"]
+        attack = ["attack", logs[count], "--n", 5, "--recipe", "textbugger"]
+        fit, *rest = ([*map(str, words), "--json"] for words in (fit, evaluate, attack))
+        if count == 1:
+            fitted, judged, attacked = (here(capsys, words) for words in (fit, *rest))
+        else:
+            [fitted] = in_two("-m", "pidlib", *fit)
+            judged, attacked = in_two(str(tmp_path / "both.py"), json.dumps(rest))
         found[count] = fitted["rows"], judged["counts"], judged["gain"], attacked["counts"]
     one, two = (PIDController.from_pretrained(folders[k]) for k in (1, 2))
     assert one.origin == two.origin
@@ -52,7 +86,7 @@ def test_two_processes_fit_judge_and_attack_as_one(tmp_path):
     first, second = (list(read_outcomes(logs[k]).outcomes) for k in (1, 2))
     assert first == second
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"c1", "c2", "a1.jsonl", "a2.jsonl"}
+    assert left == {"both.py", "c1", "c2", "a1.jsonl", "a2.jsonl"}
 
 
 def test_alone_there_is_one_process(monkeypatch):
