@@ -9,7 +9,7 @@ NOTEBOOKS = $(shell $(PY) -c "import sys; sys.path.insert(0, 'tools'); from cont
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 600
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks stored quick lab bench dist clean env chromium
+.PHONY: help book test lint notebooks stored quick lab bench canary dist clean env chromium
 
 help:
 	@echo "make book    install, run the chapters, build the site"
@@ -17,6 +17,7 @@ help:
 	@echo "make quick   the figure of the chapter on robustness, no book"
 	@echo "make lab     open the chapters in JupyterLab"
 	@echo "make bench   speed and memory"
+	@echo "make canary  the newest versions of the packages, from the network"
 	@echo "make dist    the built site as dist/book.zip"
 	@echo "make clean   remove what was built; .venv stays"
 
@@ -58,6 +59,10 @@ lab: $(STAMP)
 
 bench: $(STAMP)
 	$(PY) -m pidlib bench
+
+# PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
+canary: $(STAMP)
+	$(PY) tools/canary.py $(PYTHONS)
 
 dist: book
 	$(PY) tools/book.py dist
