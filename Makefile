@@ -7,7 +7,7 @@ PINS := $(shell cat requirements.txt pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks stored portable quick lab bench dist clean env chromium
+.PHONY: help book test lint notebooks stored portable quick lab bench canary dist clean env chromium
 export WORKERS
 
 help:
@@ -16,7 +16,8 @@ help:
 	@echo "make quick   the figure of the chapter on robustness, no book"
 	@echo "make lab     open the chapters in JupyterLab"
 	@echo "make bench   speed and memory"
-	@echo "make portable   chapters and numeric tests as other processors would run them"
+	@echo "make portable chapters and numeric tests as other processors would run them"
+	@echo "make canary  the newest versions of the packages, from the network"
 	@echo "make dist    the built site as dist/book.zip"
 	@echo "make clean   remove what was built; .venv stays"
 
@@ -59,6 +60,10 @@ lab: $(STAMP)
 
 bench: $(STAMP)
 	$(PY) -m pidlib bench
+
+# PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
+canary: $(STAMP)
+	$(PY) tools/canary.py $(PYTHONS)
 
 dist: book
 	$(PY) tools/book.py dist

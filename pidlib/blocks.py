@@ -23,19 +23,19 @@ import torch
 from torch import Tensor, nn
 
 HOMES = {
-    "bert": "encoder.layer",
-    "deit": "encoder.layer",
-    "distilbert": "transformer.layer",
-    "gpt2": "h",
-    "llama": "layers",
-    "mistral": "layers",
-    "opt": "decoder.layers",
-    "qwen2": "layers",
-    "roberta": "encoder.layer",
-    "vit": "encoder.layer",
-    "xlm-roberta": "encoder.layer",
+    "bert": ("encoder.layer",),
+    "deit": ("encoder.layer", "layers"),  # transformers 4, and 5
+    "distilbert": ("transformer.layer",),
+    "gpt2": ("h",),
+    "llama": ("layers",),
+    "mistral": ("layers",),
+    "opt": ("decoder.layers",),
+    "qwen2": ("layers",),
+    "roberta": ("encoder.layer",),
+    "vit": ("encoder.layer", "layers"),  # transformers 4, and 5
+    "xlm-roberta": ("encoder.layer",),
 }
-"""End of the block list's dotted name, by the configuration's `model_type`."""
+"""Ends that the block list's dotted name may have, by the configuration's `model_type`."""
 
 Control = Callable[[int, Tensor, Tensor | None], Tensor | None]
 
@@ -373,11 +373,11 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
 def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[str]:
     """Names of the lists that end as they should and have the configured number of blocks."""
     config = getattr(model, "config", None)
-    home = HOMES.get(getattr(config, "model_type", None))
-    if home is None:
+    homes = tuple(f".{home}" for home in HOMES.get(getattr(config, "model_type", None), ()))
+    if not homes:
         return []
     depth = config.num_hidden_layers
-    return [n for n, m in lists.items() if f".{n}".endswith(f".{home}") and len(m) == depth]
+    return [n for n, m in lists.items() if f".{n}".endswith(homes) and len(m) == depth]
 
 
 def read_states(

@@ -2,6 +2,7 @@
 
 python tools/book.py build    run the chapters that changed, build the site, say where it is
 python tools/book.py stored   build from the stored outputs, run nothing (for the tests)
+python tools/book.py plain    the same by plain Sphinx, without Jupyter Book's builder
 python tools/book.py record   note in book/chapters.json how long each chapter took when last run
 python tools/book.py dist     put the built site into dist/book.zip
 """
@@ -14,11 +15,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
+import yaml
+
 from chapter_runs import run_chapters
-from contents import ROOT, in_toc
+from contents import ROOT, in_toc, pages
 from notebooks import environment
 
 BUILD = ROOT / "_build"
@@ -125,6 +129,40 @@ def stored() -> int:
     return sphinx(["--all", "--path-output", str(BUILD / "stored")], env)
 
 
+def plain(root: Path = ROOT, twin: Path = STORED) -> int:
+    """Build by Sphinx itself, in a copy that holds a conf.py, and compare the set of pages.
+
+    Every page of _toc.yml must be there and, where the twin was built, the same pages as in it.
+    """
+    site = root / "_build" / "plain"
+    shutil.rmtree(site, ignore_errors=True)
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as place:
+        # conf.py names the book's own extensions and leaves out where they are.
+        own = [str(Path(place) / one) for one in set(config["sphinx"]["local_extensions"].values())]
+        paths = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
+        env = environment() | {"BOOK_STORED_OUTPUTS": "1", "PYTHONPATH": paths}
+        for name in {Path(name).parts[0] for name in PAGES + LIBRARY} & set(os.listdir(root)):
+            path = root / name
+            copy = shutil.copytree if path.is_dir() else shutil.copyfile
+            copy(path, Path(place) / name)
+        book = [str(Path(sys.executable).with_name("jupyter-book")), "config", "sphinx", "."]
+        build = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-n", "--keep-going", "-q"]
+        for command in (book, [*build, ".", str(site)]):
+            code = subprocess.run(command, cwd=place, env=env, check=False).returncode
+            if code:
+                return code
+    built = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    lost = {f"{page}.html" for page in pages(root)} - built
+    other = {str(path.relative_to(twin)) for path in twin.rglob("*.html")}
+    only = sorted(built ^ other) if other else []
+    beside = f"{len(other)} by Jupyter Book" if other else "no build by Jupyter Book beside it"
+    print(f"{len(built)} pages in {site}, {beside}", flush=True)
+    if lost or only:
+        print(f"Not built: {sorted(lost)}; built by one of the two only: {only}", flush=True)
+    return int(bool(lost or only))
+
+
 def dist() -> int:
     """Pack the built site."""
     if not (SITE / "index.html").exists():
@@ -140,8 +178,8 @@ def dist() -> int:
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["build", "stored", "record", "dist"])
-    doors = {"build": build, "stored": stored, "record": record, "dist": dist}
+    parser.add_argument("what", choices=["build", "stored", "plain", "record", "dist"])
+    doors = {"build": build, "stored": stored, "plain": plain, "record": record, "dist": dist}
     return doors[parser.parse_args().what]()
 
 

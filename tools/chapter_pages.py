@@ -1,4 +1,7 @@
-"""Pages made of what the chapters hold, as MyST text: the exercises, and the status."""
+"""Pages made of what the chapters hold, as MyST text: the exercises, and the status.
+
+Also on the page of the status: the result files, and what the canary recorded.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from chapters import DIFFICULTIES, Chapter, Exercise
 from contents import ROOT
 
 RESULTS = ROOT / "book" / "results"
+CANARY = ROOT / "book" / "canary.json"
 
 
 def exercises() -> str:
@@ -121,3 +125,44 @@ def results() -> str:
     head = "| file | rows | minutes | cores | date |\n|---|---|---|---|---|\n"
     told = "\n".join(commands)
     return f"{head}{chr(10).join(rows)}\n\n:::{{dropdown}} Commands\n```bash\n{told}\n```\n:::"
+
+
+def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:
+    """What came of the newest versions of the packages, on each Python."""
+    if runs is None:
+        runs = json.loads(CANARY.read_text(encoding="utf-8"))
+    head = (
+        "| Python | date | tests passed | failed | left out | skipped | minutes |\n"
+        "|---|---|---|---|---|---|---|\n"
+    )
+    lines = [
+        f"| {run['python']} | {run['date']} | {run['passed']:,} | {len(run['failed'])} "
+        f"| {', '.join(f'{extra} {count}' for extra, count in run['left_out'].items()) or 0} "
+        f"| {run['skipped']} | {run['minutes']:.0f} |"
+        for run in runs.values()
+    ]
+    wrong = [
+        f"- Python {run['python']}: `{name}`" for run in runs.values() for name in run["failed"]
+    ]
+    failed = "Tests that failed:\n\n" + "\n".join(wrong) if wrong else "No test failed."
+    return "\n\n".join([head + "\n".join(lines), failed, _packages(runs)])
+
+
+def _packages(runs: dict[str, dict[str, Any]]) -> str:
+    """One line for each version of a package that was tried, with the Pythons it passed on."""
+    seen: dict[tuple, list[tuple[str, bool]]] = {}
+    for python, run in runs.items():
+        for row in run["packages"]:
+            key = tuple(row[k] for k in ("package", "range", "pinned", "tried", "held_back_from"))
+            seen.setdefault(key, []).append((python, not run["failed"]))
+    order = {name: k for k, name in enumerate(dict.fromkeys(key[0] for key in seen))}
+    lines = []
+    for key in sorted(seen, key=lambda key: order[key[0]]):  # several versions of one together
+        name, wanted, pinned, tried, beyond = key
+        passed = ", ".join(python for python, well in seen[key] if well)
+        lost = ", ".join(python for python, well in seen[key] if not well)
+        told = "; ".join(filter(None, [passed, lost and f"failed on {lost}"]))
+        newest = f"{tried} ({beyond} exists)" if beyond else tried
+        lines.append(f"| {name} | `{wanted}` | {pinned or 'not pinned'} | {newest} | {told} |")
+    head = "| package | range | pinned | newest tried | passed on Python |\n|---|---|---|---|---|\n"
+    return head + "\n".join(lines)

@@ -68,13 +68,14 @@ class ApiTable(Made):
 
 
 class ChapterTable(Made):
-    """Tables of the chapters: their exercises, their status, the result files."""
+    """Tables of the chapters: their exercises, their status, the result files; the canary's."""
 
     required_arguments = 1
     made = {
         "exercises": chapter_pages.exercises,
         "status": chapter_pages.status,
         "results": chapter_pages.results,
+        "canary": chapter_pages.canary,
     }
 
     def text(self):

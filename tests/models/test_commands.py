@@ -68,8 +68,9 @@ def test_evaluate_counts_and_tells_its_settings(fitted, monkeypatch, capsys):
 def test_an_attack_goes_on_and_refuses_other_settings(fitted, folder, monkeypatch, capsys):
     log = folder / "outcomes.jsonl"
     words = ["attack", log, "--control", fitted, "--json", "--budget", 12]
-    code, out, _ = run(monkeypatch, capsys, *words, "--n", 2)
-    assert code == 0 and json.loads(out)["counts"]["n"] == 2
+    code, out, told = run(monkeypatch, capsys, *words, "--n", 2)
+    assert code == 0, told
+    assert json.loads(out)["counts"]["n"] == 2
     first = log.read_bytes()
     code, out, _ = run(monkeypatch, capsys, *words, "--n", 3)
     assert code == 0 and json.loads(out)["counts"]["n"] == 3

@@ -10,7 +10,7 @@ import yaml
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from book import sphinx
+from book import plain, sphinx
 from contents import ROOT
 from notebooks import environment, normalise, write
 from sources import stamp
@@ -82,3 +82,17 @@ def test_a_stale_figure_stops_the_build(tmp_path, capfd):
     assert "run: .venv/bin/python tools/notebooks.py run notebooks/01_a.ipynb" in told
     page = BeautifulSoup((tmp_path / "_build/html/notebooks/01_a.html").read_text(), "lxml")
     assert not page.select(".dropdown-launch-buttons")  # and no address, no button
+
+
+def test_plain_sphinx_builds_the_same_pages(tmp_path, capfd):
+    status, told = built(tmp_path, chapter(), capfd)
+    assert status == 0, told
+    twin, sources = tmp_path / "_build/html", set(tmp_path.iterdir())
+    (twin / "book/more.html").write_text("a page that plain Sphinx does not make")
+    status, told = plain(tmp_path, twin), "".join(capfd.readouterr())
+    assert status == 1
+    assert "Not built: []; built by one of the two only: ['book/more.html']" in told, told
+    assert f"{len(list(twin.rglob('*.html')))} by Jupyter Book" in told
+    assert set(tmp_path.iterdir()) == sources  # conf.py stands in the copy
+    text = (tmp_path / "_build/plain/notebooks/01_a.html").read_text()
+    assert len(BeautifulSoup(text, "lxml").select(".book-svg")) == 1
