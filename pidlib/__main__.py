@@ -226,7 +226,9 @@ def train(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Which one: trial, wiener or pmp.")] = "trial",
+    experiment: Annotated[
+        str, typer.Argument(help="Which one: trial, wiener, pmp or contrast.")
+    ] = "trial",
     data: Annotated[str, typer.Option(help="captions, or a file such as snli-test.")] = "captions",
     model: Annotated[str, typer.Option(help="Name of an adapter.")] = "minilm-nli",
     n: Annotated[int, typer.Option(min=1, help="Rows attacked by each recipe.")] = 1000,
@@ -302,8 +304,16 @@ def reproduce(
         found = run_optima(OptimaTrial(data, model, n=n, sweeps=sweeps), results, runs, _say)
         _show(found, as_json, [])
         return
+    if experiment == "contrast":
+        from pidlib.contrast_trial import ContrastTrial, run_contrast
+
+        rows = {"data": "snli-test" if data == "captions" else data, "after": after or 3000}
+        found = run_contrast(ContrastTrial(model=model, seed=seed, **rows), results, runs, _say)
+        _show(found, as_json, [])
+        return
     if experiment not in ("trial", "wiener"):
-        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: trial, wiener, pmp")
+        known = "trial, wiener, pmp, contrast"
+        raise typer.BadParameter(f"unknown experiment {experiment!r}; known: {known}")
     changes: dict[str, Any] = {}
     if experiment == "wiener":
         estimators = tuple(

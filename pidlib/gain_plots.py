@@ -10,7 +10,9 @@ from pidlib.style import INK, MARKERS, PALETTE
 
 
 def gain_plot(
-    groups: Mapping[str, Mapping[str, tuple[float, float, float]]], xlabel: str = ""
+    groups: Mapping[str, Mapping[str, tuple[float, float, float]]],
+    xlabel: str = "",
+    zero: bool = True,
 ) -> Figure:
     """Plot gains as points with their intervals, grouped by what they are measured against.
 
@@ -21,6 +23,8 @@ def gain_plot(
         points. Every comparison has the same rows.
     xlabel : str
         What the axis measures.
+    zero : bool
+        Whether a line marks 0; False for shares, which lie far from it.
 
     Returns
     -------
@@ -60,7 +64,8 @@ def gain_plot(
         ]
         look = dict(color=PALETTE[k % len(PALETTE)], marker=MARKERS[k % len(MARKERS)])
         plot.errorbar(gains, places, xerr=bars, linestyle="", capsize=3, label=group, **look)
-    plot.axvline(0, color=INK, linewidth=0.8)
+    if zero:
+        plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(range(len(names)), names)
     plot.set_ylim(len(names) - 0.5, -0.5)  # the first row on top, none on the frame
     plot.grid(axis="y", visible=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pidlib.claims import ATTACKS, VERDICTS, claims
+from pidlib.contrast_trial import RESULT, heard
 from pidlib.evaluation import Paired, bootstrap, compare
 from pidlib.experiments import answers, control_name, gains_over_none, proportions
 from pidlib.fair_trials import FairTrial
@@ -60,6 +61,11 @@ def _one(results: Results) -> str:
         f"MiniLM, SNLI, standard: {_line(results, 'snli-test', 'standard')}. Of the gain on "
         f"TextFooler, {noise:.1f} points are beyond what noise of the same size gains"
     )
+
+
+def _hears(folder: Path) -> str:
+    """What P-D control gets right where a word changes the meaning: what "no attack" leaves out."""
+    return f"Where one word changes the meaning it gets {heard(read_result(folder / RESULT), PD)}"
 
 
 def _mnli(results: Results) -> str:
@@ -248,7 +254,8 @@ def measured(folder: Path) -> dict[int, tuple[str, tuple[str, str] | None]]:
     """
     results = recorded_trials(folder)
     made: dict[int, tuple[str | Callable[[Results], str], tuple[str, str] | None]] = {
-        1: (_one, TRIAL), 2: (_one, ROBUSTNESS), 3: (_mnli, ROBUSTNESS), 4: (_harder, ROBUSTNESS),
+        1: (lambda r: f"{_one(r)}. {_hears(folder)}", TRIAL),
+        2: (lambda r: f"{_one(r)}. {_hears(folder)}", ROBUSTNESS), 3: (_mnli, ROBUSTNESS), 4: (_harder, ROBUSTNESS),
         5: (_cells, ROBUSTNESS), 7: (_by_training, ROBUSTNESS), 8: (_by_training, ROBUSTNESS),
         6: ("Nothing to measure: it is a matter of print.", None),
         9: (lambda _: _decoder(folder), DECODERS), 10: (lambda _: _decoder(folder), DECODERS),
@@ -267,7 +274,8 @@ def measured(folder: Path) -> dict[int, tuple[str, tuple[str, str] | None]]:
         28: ("A replaced word is far off from the start; the other words follow.", WORDS),
         29: ("The error stands out more than clean states do; most of it lies inside.", WORDS),
         30: (_against_training, ROBUSTNESS), 31: (_unforeseen, ROBUSTNESS),
-        32: (_cells, ROBUSTNESS), 33: (_one, ROBUSTNESS),
+        32: (_cells, ROBUSTNESS),
+        33: (lambda r: f"{_one(r)}. {_hears(folder)}", ROBUSTNESS),
         34: (lambda r: f"MiniLM, SNLI, AT: {_line(r, 'snli-test', 'AT')}", ROBUSTNESS),
         35: (_mnli, ROBUSTNESS), 36: (_mnli, ROBUSTNESS),
         37: ("With the averaged law every scheme is at most one matrix a block; P alone, in its "

@@ -1,4 +1,4 @@
-"""Directives of the front page: what they show is computed while the book is built."""
+"""Directives of the front page, and a role of others: computed while the book is built."""
 
 from __future__ import annotations
 
@@ -76,6 +76,19 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
     return [nodes.Text(duration(total))], []
 
 
+def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """Role: what a contender gets right where a word changes the meaning, with counts."""
+    from pidlib.contrast_trial import RESULT, heard  # slow to import
+    from pidlib.results import read_result
+
+    inliner.document.settings.env.note_dependency(str(RESULTS / RESULT))
+    result = read_result(RESULTS / RESULT)
+    if text not in result["counts"]:
+        message = inliner.reporter.error(f"{RESULT} has no contender {text!r}", line=lineno)
+        return [], [message]
+    return [nodes.Text(heard(result, text))], []
+
+
 def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:
     """Markdown of the table of gains, and of a sentence on each control."""
     rows = []
@@ -101,7 +114,7 @@ def sentence(label: str, found: dict[str, tuple]) -> str:
         told += f", a loss under {listed(down)}"
     _, low, high, _ = found["None"]
     clean = "no change" if low <= 0 <= high else "a gain" if low > 0 else "a loss"
-    return f"**{label[0].upper()}{label[1:]}:** {told}; on clean text {clean} is shown."
+    return f"**{label[0].upper()}{label[1:]}:** {told}; on ordinary clean text {clean} is shown."
 
 
 def listed(words: list[str]) -> str:
@@ -130,4 +143,5 @@ def setup(app):
     app.add_directive("excursion", Excursion)
     app.add_directive("headline", Headline)
     app.add_role("reading-time", reading_time)
+    app.add_role("heard", heard_right)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

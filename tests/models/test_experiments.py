@@ -211,6 +211,7 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     cases = {
         ("reproduce", "trial", "--data", "snli-test"): "PIDLIB_DATA_DIR",
+        ("reproduce", "contrast"): "'snli-test' is read from the folder that PIDLIB_DATA_DIR",
         ("reproduce", "magic"): "unknown experiment 'magic'",
         ("reproduce", "trial", "--n", "0"): "--n",
         ("reproduce", "trial", "--only", "deepfool"): "no part 'deepfool'",

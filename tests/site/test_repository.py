@@ -68,6 +68,25 @@ def test_picture_of_the_readme_is_the_chapters():
     assert README.read_text() == figure, "run: python tools/quick.py --readme"
 
 
+def test_the_readme_says_what_was_counted_of_gains_and_deafness():
+    from pidlib.attacks import RECIPES
+    from pidlib.contrast_trial import RESULT, heard
+    from pidlib.fair_trial import FairTrial
+    from pidlib.results import read_result
+
+    text, folder = (ROOT / "README.md").read_text(), ROOT / "book" / "results"
+    found = [
+        FairTrial.from_result(read_result(folder / f"trial-{data}-minilm-nli.json"), recipe)
+        for data in ("captions", "snli-test")
+        for recipe in RECIPES
+    ]
+    shares = [1 - one.beyond("noise")[0] / one.gain("transfer").gain for one in found]
+    assert f"reaches {sum(shares) / len(shares):.0%} of such".replace("%", " %") in text
+    assert not any(one.gain("adaptive").interval()[0] > 0 for one in found)
+    recorded = read_result(folder / RESULT)
+    assert [n for n in ("P-D 99 %", "Terminal both") if heard(recorded, n) not in text] == []
+
+
 def test_the_claims_page_is_made_from_the_results():
     from claims import PAGE, claims_page
 

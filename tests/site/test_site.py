@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup
 from book import STORED
 from contents import ROOT, in_toc, pages
 from pidlib.budgets import grid_budget
+from pidlib.contrast_trial import RESULT, heard
 from pidlib.excursions import excursion_rows
 from pidlib.recorded import gains_over_none
 from pidlib.results import read_result
@@ -244,6 +245,27 @@ def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
         minutes += int(re.search(r"About (\d+) minutes to read", "\n".join(said))[1])
     told = re.search(r"together take about (\d+)(½?) hours", soup("book/intro").get_text())
     assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("book/intro", ["P-D 99 %", "Terminal both"]),
+        ("book/how-to-run", ["P-D 99 %", "Terminal both"]),
+        ("book/claims", ["P-D 99 %"]),
+        ("notebooks/10_robustness", ["P-D 99 %"]),
+        ("notebooks/12_schemes", ["P-D 99 %"]),
+        ("notebooks/17_fair_trial", ["P-D 99 %"]),
+        ("notebooks/18_wiener", ["Wiener synonyms", "Terminal both"]),
+        ("notebooks/19_estimate_on_trial", ["Wiener synonyms", "Terminal both"]),
+        ("notebooks/20_how_far_it_carries", ["Wiener synonyms", "Terminal both"]),
+    ],
+)
+def test_pages_that_speak_of_gains_say_what_is_no_longer_heard(site, page, names):
+    recorded = read_result(RESULTS / RESULT)
+    text = re.sub(r"\s+", " ", soup(page).select_one("article").get_text())
+    assert [name for name in names if heard(recorded, name) not in text] == []
+    assert "no clean cost is shown" not in text
 
 
 NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]

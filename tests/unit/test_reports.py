@@ -31,6 +31,7 @@ def test_a_gain_plot_shows_every_gain_with_its_interval():
     assert plot.get_ylim() == (1.5, -0.5)  # the first row on top, no point on the frame
     bars = plot.containers[0].lines[2][0].get_segments()
     assert [(round(s[0, 0], 6), round(s[1, 0], 6)) for s in bars] == [(0.0, 2.5), (-2.0, 0.5)]
+    assert len(gain_plot(groups, zero=False).axes[0].lines) == len(plot.lines) - 1  # no line at 0
 
 
 @pytest.mark.parametrize(

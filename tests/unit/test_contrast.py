@@ -1,0 +1,208 @@
+"""One-word edits follow their rules, and the recorded check agrees with itself."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pidlib.contrast import ENTAILED, KINDS, TEXTS, Contrast, before, contrasts, edited
+from pidlib.contrast_trial import (
+    RESULT,
+    ContrastTrial,
+    by_kind,
+    edits_of,
+    heard,
+    kept,
+    of_rows,
+)
+from pidlib.data import fingerprint, load_nli
+from pidlib.outcomes import read_outcomes
+from pidlib.recorded import answers, gains_over_none
+from pidlib.results import read_result
+from pidlib.wordnet import WordNet, wordnet_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "book" / "results"
+
+
+def row(premise, hypothesis, label=ENTAILED):
+    return {"premise": premise, "hypothesis": hypothesis, "label": label}
+
+
+@pytest.fixture(scope="module")
+def wordnet(tmp_path_factory):
+    """WordNet's format with four nouns: an instrument, its two kinds, and a kind of one of them."""
+    folder = tmp_path_factory.mktemp("wordnet")
+    words = ("instrument", "guitar", "violin", "ukulele")
+    wider = {1: 0, 2: 0, 3: 1}
+    places = dict.fromkeys(range(4), 0)
+    for _ in range(2):  # the first round tells how long the lines are
+        lines, at = [], 0
+        for k, word in enumerate(words):
+            ties = [("@", wider[k])] if k in wider else []
+            ties += [("~", low) for low, high in wider.items() if high == k]
+            told = "".join(f"{tie} {places[to]:08d} n 0000 " for tie, to in ties)
+            places[k] = at
+            lines.append(f"{at:08d} 06 n 01 {word} 0 {len(ties):03d} {told}| a thing  \n")
+            at += len(lines[-1])
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"data.{part}").write_text("".join(lines) if part == "noun" else "")
+        index = [f"{word} n 1 0 1 0 {places[k]:08d}  \n" for k, word in enumerate(words)]
+        (folder / f"index.{part}").write_text("".join(index) if part == "noun" else "")
+    return WordNet(folder)
+
+
+def made(rows, wordnet, ids=(0,), seed=0):
+    """Edits of the hypothesis by kind."""
+    found = contrasts(rows, ids, wordnet, seed)
+    return {one.kind: one for one in found if one.text == "hypothesis"}
+
+
+def test_a_number_grows_and_keeps_its_capital(wordnet):
+    rows = [row("Three dogs run while ten look on .", "Three dogs run .")]
+    for seed in range(20):
+        one = made(rows, wordnet, seed=seed)["number"]
+        assert one.word == 0 and one.replacement in "Four Five Six Seven Eight Nine".split()
+    assert "number" not in made([row("Ten dogs run .", "Ten dogs run fast .")], wordnet)
+
+
+@pytest.mark.parametrize(
+    ("kind", "premise", "hypothesis", "allowed"),
+    [
+        ("colour", "A red car .", "A red thing .", "blue green yellow black white brown pink "
+         "purple"),  # no "a orange"
+        ("colour", "A car .", "A red thing .", ""),  # the premise does not say it
+        ("sex", "A man with his dog .", "A man is outside .", "woman"),
+        ("sex", "A man and his daughter .", "A man is outside .", ""),  # the other is there too
+        ("sex", "A person runs .", "A man is outside .", ""),
+        ("action", "A cat sits and sleeps .", "A cat is sitting .", "standing lying kneeling "
+         "running walking jumping swimming climbing"),
+        ("action", "A cat rests .", "A cat is sitting .", ""),
+        ("contrary", "A cat in a park .", "A cat is outside .", "inside indoors"),
+        ("contrary", "A cat outside , one inside .", "A cat is outside .", "indoors"),
+        ("thing", "He plays a guitar .", "It is a guitar .", "violin"),
+        ("thing", "A guitar by a violin .", "It is a guitar .", ""),
+        ("thing", "A violin and a ukulele .", "It is a violin .", ""),  # which is a guitar
+        ("thing", "An instrument .", "It is an instrument .", ""),
+    ],
+)  # fmt: skip
+def test_each_kind_takes_what_its_rule_allows(wordnet, kind, premise, hypothesis, allowed):
+    spoken = [row(f"A violin , a guitar and an instrument {k} .", "", 1) for k in range(5)]
+    rows = [row(premise, hypothesis), *spoken]
+    seen = {
+        one[kind].replacement for s in range(60) if kind in (one := made(rows, wordnet, seed=s))
+    }
+    assert seen == set(allowed.split())
+
+
+def test_a_thing_has_to_be_common(wordnet):
+    spoken = [row(f"A violin {k} .", "", 1) for k in range(5)]
+    rows = [row("He plays a guitar .", "It is a guitar ."), *spoken]
+    assert made(rows, wordnet)["thing"].replacement == "violin"
+    assert "thing" not in made(rows[:5], wordnet)
+
+
+def test_only_what_is_entailed_and_not_denied_is_edited(wordnet):
+    for label in (1, 2):  # its premise beside itself is entailed all the same
+        found = contrasts([row("Two men run .", "Two men walk .", label)], [0], wordnet)
+        assert found and {one.text for one in found} == {"premise"}
+    assert contrasts([row("Two men do not run .", "Two men .")], [0], wordnet) == []
+    assert not made([row("Two men run .", "No two women run .")], wordnet)
+
+
+def test_the_edits_hang_on_the_row_and_the_seed_only(wordnet):
+    rows = [row("Two men sit in red cars .", "Two men are outside .") for _ in range(2)]
+    rows.append(row("Four boys walk .", "Four boys walk outside ."))
+    whole = contrasts(rows, range(3), wordnet)
+    assert whole == contrasts(rows, range(3), wordnet)
+    assert [one for one in whole if one.id == 2] == contrasts(rows, [2], wordnet)
+    assert {one.id for one in whole} == {0, 2}  # the same pair is edited once
+    others = [contrasts(rows, range(3), wordnet, seed) for seed in range(1, 6)]
+    assert any(other != whole for other in others)
+    pairs, changed = before(rows, whole), edited(rows, whole)
+    for one, old, new in zip(whole, pairs, changed, strict=True):
+        first, second = old["hypothesis"].split(), new["hypothesis"].split()
+        assert old["premise"] == new["premise"] == rows[one.id]["premise"]
+        assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
+        assert one.replacement in second and one.replacement not in old["premise"].split()
+
+
+def test_edits_of_other_rows_are_refused(wordnet):
+    with pytest.raises(ValueError, match="change word 9.*has 2 words"):
+        edited([row("Two men .", "A man .")], [Contrast(0, "hypothesis", 9, "x", "thing")])
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return read_result(RESULTS / RESULT)
+
+
+def test_the_record_agrees_with_its_counts(recorded):
+    trial = ContrastTrial(**recorded["configuration"])
+    assert recorded["name"] == trial.name and recorded["command"] == trial.command
+    sets, made = recorded["data"]["sets"], edits_of(recorded)
+    assert len(recorded["counts"]) == 6 and set(recorded["counts"]) == set(recorded["contenders"])
+    for name, of in recorded["counts"].items():
+        for key, count in of.items():
+            assert count["n"] == sets[key]["n"]
+            assert count["right"] == answers(recorded, name, key).sum()
+        if name == "none":
+            continue
+        for key, pair in gains_over_none(recorded, name).items():
+            told = recorded["gains"][name][key]
+            assert (pair.won, pair.lost, pair.p) == (told["won"], told["lost"], told["p"])
+            assert pair.interval() == pytest.approx((told["low"], told["high"]))
+        kinds = by_kind(recorded, name)
+        whole = recorded["gains"][name]["edited"]
+        for group in (KINDS, TEXTS):
+            assert sum(kinds[key].n for key in group) == len(made)
+            assert sum(kinds[key].lost for key in group) == whole["lost"]
+        wrong, n = kept(recorded, name)
+        assert 0 < wrong < n == recorded["counts"][name]["before"]["right"]
+        assert of_rows(recorded, name).n == len({one.id for one in made})
+    assert recorded["data"]["read_by_adapter"] == sets["counterfactual"]["n"]  # all of them
+    assert len(made) >= 1000 and min(Counter(one.kind for one in made).values()) >= 100
+    assert made == sorted(made, key=lambda one: (one.id, TEXTS.index(one.text),
+                                                 KINDS.index(one.kind)))  # fmt: skip
+    assert min(one.id for one in made) >= trial.after
+
+
+def test_the_contenders_are_those_of_the_recorded_trial(recorded):
+    for name, told in recorded["contenders"].items():
+        if told is not None:
+            part = re.sub(r"[ %]+", "-", name).strip("-")
+            log = RESULTS / "attacks" / f"snli-test-minilm-nli-adaptive-textfooler-{part}.jsonl"
+            seen = read_outcomes(log).header["configuration"]["about"]["control"]
+            # another processor trains another copy: the last digits are its weights
+            cut = -8 if name == "fine-tuned" else None
+            assert seen[:cut] == told[:cut]
+
+
+def test_what_a_sentence_says_is_what_was_counted(recorded):
+    told = heard(recorded, "Terminal both")
+    one, none = (recorded["counts"][name] for name in ("Terminal both", "none"))
+    asked = (one, "edited", "right"), (one, "edited", "n"), (none, "edited", "right")
+    asked += tuple(
+        (c, "counterfactual", f) for c, f in ((one, "n"), (one, "right"), (none, "right"))
+    )
+    wanted = [counts[key][field] for counts, key, field in asked]
+    assert [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", told)] == wanted
+
+
+def test_real_rows_give_the_recorded_edits(recorded, real_data):
+    trial = ContrastTrial(**recorded["configuration"])
+    rows = [dict(one) for one in load_nli(trial.data)]
+    made, sets = edits_of(recorded), recorded["data"]["sets"]
+    assert fingerprint(edited(rows, made)) == sets["edited"]["sha256"] == recorded["data"]["sha256"]
+    assert fingerprint(before(rows, made)) == sets["before"]["sha256"]
+    assert fingerprint(rows[trial.after :]) == sets["ordinary"]["sha256"]
+    try:
+        source = WordNet(wordnet_folder())
+    except FileNotFoundError:
+        return  # the rows are the recorded ones; only their making needs WordNet
+    assert source.files_sha256 == recorded["data"]["wordnet"]
+    assert contrasts(rows, range(trial.after, len(rows)), source, trial.seed) == made
+    labels = np.array([rows[one.id]["label"] for one in made if one.text == "hypothesis"])
+    assert (labels == ENTAILED).all()
