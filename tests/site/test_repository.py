@@ -71,7 +71,7 @@ def test_picture_of_the_readme_is_the_chapters():
 def test_the_readme_says_what_was_counted_of_gains_and_deafness():
     from pidlib.attacks import RECIPES
     from pidlib.contrast_trial import RESULT, heard
-    from pidlib.fair_trial import FairTrial
+    from pidlib.fair_trials import FairTrial
     from pidlib.results import read_result
 
     text, folder = (ROOT / "README.md").read_text(), ROOT / "book" / "results"
