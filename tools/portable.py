@@ -2,7 +2,7 @@
 
 python tools/portable.py                    all settings, then the table
 python tools/portable.py plain zen          some of them
-python tools/portable.py plain --only "0[1-7]_*"   some chapters or tests, by file name
+python tools/portable.py plain --only "0[1-7]_*"   some chapters or groups of tests
 python tools/portable.py --record           and write the table into book/results
 
 Libraries for arithmetic choose their routines by the processor, and a sum taken in another
@@ -35,7 +35,19 @@ from notebooks import environment
 from suite import NBVAL, Count, read_report
 
 RESULT = ROOT / "book" / "results" / "bench-portable.json"
-NUMERIC = ("tests/unit", "tests/property")
+# Tests whose results depend on arithmetic; of the real models those that take no minute.
+NUMERIC = {
+    "tests-unit": ("tests/unit",),
+    "tests-property": ("tests/property",),
+    "tests-models": tuple(
+        f"tests/models/test_{name}.py"
+        for name in (
+            "accumulators", "alignment", "blocks", "controller", "decoders", "detection",
+            "error_profiles", "estimates", "estimator", "generation", "large_models", "memory",
+            "optima", "pontryagin", "selection", "terminal",
+        )
+    ),
+}  # fmt: skip
 SHARED = ("pidlib/assets", "requirements.txt", "tests/nbval_sanitize.cfg")
 WHOLE = ("pidlib", "tests", "tools", "notebooks", "requirements.txt")
 BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
@@ -79,9 +91,9 @@ SETTINGS = {
 
 
 class Unit(NamedTuple):
-    """One notebook or one file of tests under one setting, as it ended."""
+    """One notebook or one group of tests under one setting, as it ended."""
 
-    path: str
+    name: str
     count: Count
     differing: list[str]
     seconds: float
@@ -94,10 +106,16 @@ def lacking(setting: Setting) -> bool:
     return not __cpu_features__.get(setting.needs, False)
 
 
-def unit_paths(only: str = "*") -> list[Path]:
-    """Chapters in the order of the book, then the numeric tests."""
-    tests = [path for folder in NUMERIC for path in sorted((ROOT / folder).glob("test_*.py"))]
-    return [path for path in [*in_toc(), *tests] if fnmatch.fnmatch(path.name, only)]
+def unit_paths(only: str = "*") -> dict[str, list[Path]]:
+    """Chapters in the order of the book, each by itself, then the groups of numeric tests."""
+    units = {path.stem: [path] for path in in_toc()}
+    units |= {name: [ROOT / path for path in paths] for name, paths in NUMERIC.items()}
+    return {name: paths for name, paths in units.items() if fnmatch.fnmatch(name, only)}
+
+
+def is_chapter(name: str) -> bool:
+    """Whether a unit is a chapter."""
+    return name not in NUMERIC
 
 
 def library_files(text: str) -> set[Path]:
@@ -119,13 +137,13 @@ def library_files(text: str) -> set[Path]:
     return files
 
 
-def content_hash(path: Path) -> str:
+def content_hash(name: str, paths: Sequence[Path]) -> str:
     """Hash of a unit and of all that it uses: of tests, which read pages too, the whole tree."""
-    if path.suffix == ".ipynb":
+    names = WHOLE
+    if is_chapter(name):
+        [path] = paths
         files = library_files(path.read_text(encoding="utf-8")) | {path}
         names = (*SHARED, *(str(file.relative_to(ROOT)) for file in sorted(files)))
-    else:
-        names = WHOLE
     total = hashlib.sha256(fingerprint(names).encode())
     for result in sorted(RESULT.parent.rglob("*.json*")):
         if result != RESULT:
@@ -133,39 +151,32 @@ def content_hash(path: Path) -> str:
     return total.hexdigest()
 
 
-def run_unit(name: str, path: Path) -> Unit:
+def run_unit(setting: str, name: str, paths: Sequence[Path]) -> Unit:
     """Run one unit under one setting, or read how it ended."""
-    setting, folder = SETTINGS[name], BUILD / "portable" / name
-    kept, report = folder / f"{path.stem}.json", folder / f"{path.stem}.xml"
-    content = content_hash(path)
+    folder = BUILD / "portable" / setting
+    kept, report = folder / f"{name}.json", folder / f"{name}.xml"
+    content = content_hash(name, paths)
     if kept.is_file():
         before = json.loads(kept.read_text())
-        if before["of"] == content:
-            return Unit(
-                before["path"], Count(*before["count"]), before["differing"], before["seconds"]
-            )
+        if before.pop("of") == content:
+            return Unit(**before | {"count": Count(*before["count"])})
     folder.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    notebook = path.suffix == ".ipynb"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += [*(NBVAL if notebook else ()), f"--junitxml={report}", str(path)]
+    command += [*(NBVAL if is_chapter(name) else ()), f"--junitxml={report}", *map(str, paths)]
+    env = environment() | SETTINGS[setting].environment()
     start = time.perf_counter()
     done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment() | setting.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (folder / f"{path.stem}.log").write_text(done.stdout + done.stderr)
+        command, cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    (folder / f"{name}.log").write_text(done.stdout + done.stderr)
     count = read_report(report, done.returncode)
-    unit = Unit(str(path.relative_to(ROOT)), count, differing(report), time.perf_counter() - start)
+    unit = Unit(name, count, differing(report), round(time.perf_counter() - start, 1))
     part = kept.with_suffix(".part")
     part.write_text(json.dumps({"of": content, **unit._asdict()}))
     part.replace(kept)
     say = ", ".join(unit.differing) or ("the run broke off" if count.failed else "the same")
-    print(f"{name:<9}{unit.path:<48}{unit.seconds:>6.0f} s  {say}", flush=True)
+    print(f"{setting:<9}{name:<28}{unit.seconds:>6.0f} s  {say}", flush=True)
     return unit
 
 
@@ -185,7 +196,7 @@ def run_setting(name: str, only: str = "*") -> list[Unit]:
     """Run all units under one setting, on as many processes as leave a core to each thread."""
     workers = max(1, 2 // SETTINGS[name].threads)
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda path: run_unit(name, path), unit_paths(only)))
+        return list(pool.map(lambda unit: run_unit(name, *unit), unit_paths(only).items()))
 
 
 def uncompared() -> int:
@@ -204,12 +215,12 @@ def row(name: str, units: Sequence[Unit] | None) -> dict[str, Any]:
     about = {"setting": name, "routines": setting.routines, "threads": setting.threads}
     if units is None:
         return about | {"run": False}
-    parts = {"cells": [u for u in units if u.path.endswith(".ipynb")]}
-    parts["tests"] = [u for u in units if u not in parts["cells"]]
+    parts = {"cells": [u for u in units if is_chapter(u.name)]}
+    parts["tests"] = [u for u in units if not is_chapter(u.name)]
     for kind, part in parts.items():
         about[kind] = sum(u.count.passed + u.count.failed for u in part)
         about[f"{kind}_differ"] = sum(u.count.failed for u in part)
-    names = [f"{Path(u.path).stem}: {d}" for u in units for d in u.differing]
+    names = [f"{u.name}: {d}" for u in units for d in u.differing]
     seconds = round(sum(u.seconds for u in units), 1)
     return about | {"run": True, "differing": names, "seconds": seconds}
 
@@ -240,18 +251,19 @@ def record(rows: Sequence[dict[str, Any]]) -> None:
     """Write the table into a result file."""
     from pidlib.results import configuration_hash, write_result
 
-    settings = {name: s._asdict() for name, s in SETTINGS.items()}
-    hashes = {str(path.relative_to(ROOT)): content_hash(path) for path in unit_paths()}
+    settings = {name: setting._asdict() for name, setting in SETTINGS.items()}
+    hashes = {name: content_hash(name, paths) for name, paths in unit_paths().items()}
+    ran = {
+        "name": "chapters and numeric tests",
+        "n": len(hashes),
+        "sha256": configuration_hash(hashes),
+    }
     write_result(
         RESULT,
-        command="make portable",
-        configuration={"settings": settings, "numeric": list(NUMERIC)},
-        data={
-            "name": "chapters and numeric tests",
-            "n": None,
-            "sha256": configuration_hash(hashes),
-        },
-        model={"name": "none", "sha256": None},
+        command=".venv/bin/python tools/portable.py --record",
+        configuration={"settings": settings, "numeric": NUMERIC},
+        data=ran,
+        model=ran,
         seed=0,
         counts=list(rows),
         uncompared=uncompared(),
@@ -263,14 +275,14 @@ def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("settings", nargs="*", metavar="SETTING", help=", ".join(SETTINGS))
-    parser.add_argument("--only", default="*", help="pattern of file names")
+    parser.add_argument("--only", default="*", help="pattern of names")
     parser.add_argument("--record", action="store_true", help="write book/results")
     asked = parser.parse_args()
     unknown = [name for name in asked.settings if name not in SETTINGS]
     if unknown:
         parser.error(f"unknown setting {unknown[0]!r}; there are {', '.join(SETTINGS)}")
     if not unit_paths(asked.only):
-        parser.error(f"no chapter or numeric test is called {asked.only!r}")
+        parser.error(f"no chapter or group of tests is called {asked.only!r}")
     if asked.record and (asked.settings or asked.only != "*"):
         parser.error("only a run of everything is recorded; leave SETTING and --only away")
     rows = [

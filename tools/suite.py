@@ -106,7 +106,7 @@ def chapters(workers: int) -> Count:
 def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
     arguments = [*spread(workers), "--doctest-modules", "pidlib", "tests"]
-    return run_pytest(arguments, REPORTS / "tests.xml")
+    return run_pytest(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
