@@ -9,8 +9,9 @@ the two texts by the rules of `pidlib.scenes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, reduce
+from operator import add
 from random import Random
 
 from pidlib.drafts import Drafts
@@ -205,7 +206,7 @@ class _Balance:
                 min((self._cost(item[1], label), i) for i, item in enumerate(found[label][key]))
                 for label in range(3)
             ]
-            total = sum(cost for cost, _ in costs)
+            total = _sum(cost for cost, _ in costs)
             if best is None or total < best[0]:
                 best = total, [found[label][key][i] for label, (_, i) in enumerate(costs)]
         if best is None:
@@ -216,7 +217,7 @@ class _Balance:
 
     def _cost(self, words: dict[str, None], label: int) -> float:
         surplus = self._surplus[label]
-        return sum([surplus.get(word, 0.0) for word in words]) / len(words)
+        return _sum(surplus.get(word, 0.0) for word in words) / len(words)
 
     def _add(self, words: dict[str, None], label: int) -> None:
         for word in words:
@@ -225,3 +226,8 @@ class _Balance:
             total = sum(counts)
             for other in range(3):
                 self._surplus[other][word] = (3 * counts[other] - total) / (4 + total) ** 0.5
+
+
+def _sum(costs: Iterable[float]) -> float:
+    """Sum from left to right. From Python 3.12 on `sum` rounds otherwise, and ties would too."""
+    return reduce(add, costs, 0.0)

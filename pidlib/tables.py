@@ -49,6 +49,11 @@ def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -
     header : str
         Name of the column of k.
 
+    Raises
+    ------
+    ValueError
+        Counts that make no proportion.
+
     Examples
     --------
     >>> print_counts({"base": (81, 100)})
@@ -62,6 +67,8 @@ def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -
     """
     rows = []
     for name, (found, asked) in counts.items():
+        if not 0 <= found <= asked or asked < 1:  # not every scipy refuses that
+            raise ValueError(f"{found} of {asked} ({name}) make no proportion")
         low, high = binomtest(int(found), int(asked)).proportion_ci(method="wilson")
         row = {"what": name, header: int(found), "n": int(asked), "%": 100 * found / asked}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})

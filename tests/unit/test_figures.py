@@ -221,5 +221,5 @@ def test_counts_print_wilson_by_its_formula(capsys):
     out = capsys.readouterr().out
     assert f"{100 * (middle - half):.1f} to {100 * (middle + half):.1f}" in out
     assert "68  100  68.0" in out
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"5 of 4 \(base\) make no proportion"):
         figures.print_counts({"base": (5, 4)})
