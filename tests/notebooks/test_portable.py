@@ -54,12 +54,12 @@ def test_a_unit_runs_once_until_it_changes(small, tmp_path):
 
 
 def test_what_differs_is_named(small):
-    unit = run_unit("nehalem", "small", [small])  # two threads
+    unit = run_unit("zen", "small", [small])  # two threads
     assert unit.count == Count(1, 1, 0) and unit.differing == ["test_threads"]
-    line = row("nehalem", [unit])
+    line = row("zen", [unit])
     assert (line["tests"], line["tests_differ"], line["cells"]) == (2, 1, 0)
     text = table([line])
-    assert "nehalem: small: test_threads" in text
+    assert "zen: small: test_threads" in text
     assert text.endswith("\n1 passed, 1 failed")
 
 
