@@ -132,7 +132,6 @@ class Portable(Recorded):
     """Cells and tests that came out otherwise under the arithmetic of other processors."""
 
     files = ("bench-portable.json",)
-    redraw = "make portable"
 
     def lines(self):
         from pidlib.results import read_result
@@ -145,7 +144,7 @@ class Portable(Recorded):
     @staticmethod
     def cells(line):
         """One setting as a row of the table."""
-        about = {"setting": line["setting"], "routines of": line["routines"]}
+        about = {"setting": line["setting"], "routines": line["routines"]}
         about["threads"] = str(line["threads"])
         if not line["run"]:
             return about | dict.fromkeys(HEADS, "not run")
