@@ -80,7 +80,7 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "plain": Setting("SSE3", "Prescott", "default", "COMPATIBLE", "SSE41", BEYOND_SSE, 1, "SSE3"),
-    "nehalem": Setting("SSE4.2", "Nehalem", "default", "SSE4_2", "SSE41", BEYOND_SSE, 1, "SSE42"),
+    "sandybridge": Setting("AVX", "Sandybridge", "default", "AVX", "AVX", BEYOND_SSE, 1, "AVX"),
     "haswell": Setting("AVX2", "Haswell", "avx2", "AVX2", "AVX2", BEYOND_AVX2, 1, "AVX2"),
     "zen": Setting("AVX2", "Zen", "avx2", "AUTO", "AVX2", BEYOND_AVX2, 2, "AVX2"),
     "skylake": Setting(
@@ -175,7 +175,7 @@ def run_unit(setting: str, name: str, paths: Sequence[Path]) -> Unit:
     part.write_text(json.dumps({"of": content, **unit._asdict()}))
     part.replace(kept)
     say = ", ".join(unit.differing) or ("the run broke off" if count.failed else "the same")
-    print(f"{setting:<9}{name:<28}{unit.seconds:>6.0f} s  {say}", flush=True)
+    print(f"{setting:<12}{name:<26}{unit.seconds:>6.0f} s  {say}", flush=True)
     return unit
 
 
@@ -228,11 +228,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """Rows as text; the last line is plain, for programs that read it."""
     lines = [
         "",
-        f"{'setting':<10}{'routines':<10}{'threads':>7}{'cells':>7}{'differ':>8}{'tests':>7}"
+        f"{'setting':<12}{'routines':<10}{'threads':>7}{'cells':>7}{'differ':>8}{'tests':>7}"
         f"{'differ':>8}{'seconds':>9}",
     ]
     for line in rows:
-        head = f"{line['setting']:<10}{line['routines']:<10}{line['threads']:>7}"
+        head = f"{line['setting']:<12}{line['routines']:<10}{line['threads']:>7}"
         if not line["run"]:
             lines.append(f"{head}  this processor cannot run it")
             continue
