@@ -1,7 +1,9 @@
 """PID control of the hidden states of pretrained transformers.
 
-The public names are loaded on first use, so that the mathematics modules
-(`gains`, `riccati`, `systems`, `subspaces`) import without transformers.
+The files beside this one are the method, in the order in which a state meets them: `models`,
+`hooks`, `bases`, `fitting`, `gain`, `laws`, `controller`, `pid`, `diagnosis`, `pontryagin`. The
+folders are the rest, one subject each. Names here are loaded on first use, so that the mathematics
+(`pidlib.theory`) and recorded numbers (`pidlib.evaluation`) are read without transformers.
 """
 
 from __future__ import annotations
@@ -11,11 +13,18 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
-    "PIDController": "pidlib.controller",
-    "attack": "pidlib.attacks",
-    "fair_trial": "pidlib.fair_trials",
+    "Estimator": "pidlib.estimation.estimator",
+    "PIDController": "pidlib.pid",
+    "Pontryagin": "pidlib.pontryagin",
+    "RandomEdits": "pidlib.data.perturbations",
+    "attack": "pidlib.attacks.attack",
+    "fair_trial": "pidlib.evaluation.fair_trial",
+    "find_blocks": "pidlib.hooks",
+    "load_controller": "pidlib.estimation.pretrained",
     "load_model": "pidlib.models",
-    "load_nli": "pidlib.data",
+    "load_nli": "pidlib.data.nli",
+    "read_states": "pidlib.hooks",
+    "training_record": "pidlib.models",
 }
 
 __all__ = [*_HOMES, "__version__"]

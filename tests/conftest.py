@@ -28,7 +28,7 @@ def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
     """A random sequence (or image) classifier in evaluation mode."""
     import transformers as tf
 
-    from pidlib.labels import LABELS
+    from pidlib.data.labels import LABELS
 
     common = {
         "vocab_size": len(VOCABULARY),

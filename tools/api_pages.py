@@ -28,7 +28,11 @@ def module_page(name: str) -> str:
     """Text of one module: what it is, its constants, its functions and classes."""
     module, chapters = library.read(name), library.uses()
     head, *rest = paragraphs(module.doc)
-    parts = [f"(api-{name})=\n## {name}", inline(head, name), body("\n\n".join(rest), name)]
+    parts = [
+        f"(api-{name.replace('.', '-')})=\n## {name}",
+        inline(head, name),
+        body("\n\n".join(rest), name),
+    ]
     own = {entry.name for entry in library.offered(name)}
     others = {n: home for n, home in module.gathered.items() if home in library.public()}
     links = [link(home, n) for n, home in others.items() if n in _known(home) and n not in own]
@@ -207,15 +211,17 @@ def _code(part: str, module: str, own: set[str]) -> str:
     bare = part.removesuffix("()")
     if bare in _known(module) and bare not in own:
         return link(module, bare, part)
-    path = re.fullmatch(r"pidlib\.(\w+)(?:\.(\w+))?", bare)
-    if path and path[1] in library.public():
-        if path[2] is None:
-            return f"{{ref}}`{part} <api-{path[1]}>`"
-        if path[2] in _known(path[1]):
-            return link(path[1], path[2], part)
+    if bare.startswith("pidlib."):
+        path = bare.removeprefix("pidlib.")
+        if path in library.public():
+            return f"{{ref}}`{part} <api-{path.replace('.', '-')}>`"
+        place, _, name = path.rpartition(".")
+        door = place if place in library.public() else library.places().get((place, name))
+        if door and name in _known(door):
+            return link(door, name, part)
     for name, home in library.doors().items():
-        if name == bare and home != module:
-            return link(home, name, part)
+        if name == bare:
+            return link(library.places()[home, name], name, part)
     return f"`{part}`"
 
 
@@ -229,7 +235,7 @@ def overview(pages: dict[str, list[str]]) -> str:
     """
     out = []
     for page, modules in pages.items():
-        rows = [f"| {{ref}}`{m} <api-{m}>` | {summary(m)} |" for m in modules]
+        rows = [f"| {{ref}}`{m} <api-{m.replace('.', '-')}>` | {summary(m)} |" for m in modules]
         out.append(
             f"## [{title(page)}](/book/{page}.md)\n\n| module | what it is |\n|---|---|\n"
             + "\n".join(rows)
@@ -241,19 +247,14 @@ def front_door() -> str:
     """Table of the names that `pidlib` itself offers."""
     rows = []
     for name, module in library.doors().items():
-        entry = next(e for e in library.offered(module) if e.name == name)
+        place = library.places()[module, name]
+        entry = next(e for e in library.offered(place) if e.name == name)
         first = library.sections(entry.doc)[""].split("\n\n")[0]
         stems = library.uses().get((module, name), [])
         used = ", ".join(f"[{int(stem[:2])}](/notebooks/{stem}.ipynb)" for stem in stems)
-        rows.append(f"| {link(module, name)} | {inline(first, module)} | {used} |")
+        rows.append(f"| {link(place, name)} | {inline(first, place)} | {used} |")
     head = "| name | what it does | in chapters |\n|---|---|---|\n"
     return head + "\n".join(rows)
-
-
-def plumbing() -> str:
-    """Modules that are not for users, with what they are."""
-    rows = [f"| `{m}` | {summary(m)} |" for m in sorted(library.PLUMBING)]
-    return "| module | what it is |\n|---|---|\n" + "\n".join(rows)
 
 
 def summary(module: str) -> str:

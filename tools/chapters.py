@@ -148,7 +148,7 @@ def record(taken: dict[Path, float], path: Path = RECORD) -> None:
 
     Chapters that were not run keep the record that they had.
     """
-    from pidlib.environment import machine, versions
+    from pidlib.io.environment import machine, versions
 
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     where = {key: machine()[key] for key in ("system", "processor", "cores", "gpu")}

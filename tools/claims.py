@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pidlib.measured import claims_page
+from experiments.measured import claims_page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "book" / "claims.md"

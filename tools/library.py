@@ -18,14 +18,14 @@ import nbformat
 from contents import ROOT, in_toc
 
 PACKAGE = ROOT / "pidlib"
-DOOR = "__main__"  # the command line, which has a page of its own
-GATHERED = "check"  # one module that gathers the names of many, check_...
-# What only other modules of pidlib use. It may change from version to version.
-PLUMBING = {
-    "accumulators", "bundles", "checkpoints", "commands", "contenders", "descent", "devices",
-    "drafts", "engine", "environment", "faults", "files", "offline", "parts", "parts_of_logs",
-    "processes", "scenes", "settings", "soundness", "units", "wording", "wordnet",
-}  # fmt: skip
+# What users import from: folders, whose `__init__` says what they offer, and files of the method.
+DOORS = (
+    "analysis", "attacks", "check", "data", "estimation", "evaluation", "evaluation.timing",
+    "figures", "theory",
+)  # fmt: skip
+METHOD = (
+    "bases", "controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "pontryagin",
+)  # fmt: skip
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "Notes")
 TAGS = ("Source", "Departure")
 SUMMARY = 110  # characters that a summary may have
@@ -77,7 +77,7 @@ class Module:
     constants : dict of str to str
         Public constants, and their values as written.
     gathered : dict of str to str
-        Names that it lists in `__all__` and takes from other modules, with their modules.
+        Names that a door takes from other modules, with their modules.
     """
 
     name: str
@@ -90,26 +90,35 @@ class Module:
 @cache
 def tree(module: str) -> ast.Module:
     """Syntax of one module."""
-    return ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+    place = PACKAGE.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def names() -> list[str]:
-    """All modules of the package but its door, plumbing included."""
-    found = sorted(path.stem for path in PACKAGE.glob("*.py"))
-    return [name for name in found if not name.startswith("_")]
+    """All modules of the package, dotted, but its command line."""
+    paths = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
+    dotted = (".".join(path.parts).removesuffix(".__init__") for path in paths)
+    return sorted(name for name in dotted if not name.startswith("__"))
 
 
 def public() -> list[str]:
-    """Modules for users. What `check` gathers from `check_...` is shown there."""
-    return [n for n in names() if n not in PLUMBING and not n.startswith(f"{GATHERED}_")]
+    """Modules for users; what is in no one of them may change from version to version."""
+    return sorted((*DOORS, *METHOD))
+
+
+@cache
+def places() -> dict[tuple[str, str], str]:
+    """The public module that offers a name, by the module that defines it and the name."""
+    return {(e.module, e.name): module for module in public() for e in offered(module)}
 
 
 def offered(module: str) -> list[Entry]:
-    """What a public module offers: its own names, and those it gathers from plumbing."""
+    """What a public module offers: its own names, and those it gathers from others."""
     taken = read(module).gathered.items()
     homes = [(name, home) for name, home in taken if home not in public()]
-    found = {home: {entry.name: entry for entry in read(home).entries} for _, home in homes}
-    return [*read(module).entries, *(found[h][n] for n, h in homes if n in found[h])]
+    entries = {home: {entry.name: entry for entry in read(home).entries} for _, home in homes}
+    return [*read(module).entries, *(entries[h][n] for n, h in homes if n in entries[h])]
 
 
 @cache
@@ -128,16 +137,10 @@ def read(module: str) -> Module:
     public = tuple(entry for entry in entries if not entry.name.startswith("_"))
     own = {entry.name for entry in public} | set(constants)
     taken = imported(module)
-    gathered = {name: taken[name] for name in listed(module) if name in taken and name not in own}
+    gathered = {name: home for name, home in taken.items() if module in DOORS and name not in own}
+    for name, home in gathered.items():
+        constants |= {k: v for k, v in read(home).constants.items() if k == name}
     return Module(module, ast.get_docstring(tree(module)) or "", public, constants, gathered)
-
-
-def listed(module: str) -> list[str]:
-    """What a module lists in `__all__`, if it does."""
-    for node in tree(module).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    return []
 
 
 def imported(module: str) -> dict[str, str]:

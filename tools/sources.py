@@ -16,7 +16,7 @@ from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
 STAMP = "results"  # the key in a notebook's metadata
-# What pidlib.reports.recorded_trials reads.
+# What pidlib.evaluation.paper.recorded_trials reads.
 TRIALS = r"trial-(?:snli-test|sick-test|mnli-matched)-minilm-nli(?:-a2t|-freelb)?\.json"
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
 # Parts of a result that say how it was made; what depends on them alone is not drawn from it.

@@ -31,7 +31,7 @@ class Made(SphinxDirective):
 
     def run(self):
         read = (
-            ("pidlib", "*.py"),
+            ("pidlib", "**/*.py"),
             ("notebooks", "*.ipynb"),
             ("book/results", "*.json"),
             ("book", "*.json"),
@@ -57,14 +57,14 @@ class Api(Made):
 
 
 class ApiTable(Made):
-    """Tables of the overview: the front door, all modules, or the plumbing."""
+    """Tables of the overview: the front door, or all modules."""
 
     required_arguments = 1
 
     def text(self):
         if self.arguments[0] == "modules":
             return api_pages.overview(pages())
-        return {"door": api_pages.front_door, "plumbing": api_pages.plumbing}[self.arguments[0]]()
+        return api_pages.front_door()
 
 
 class ChapterTable(Made):
@@ -113,6 +113,13 @@ def setup(app):
 
 def forget(app):
     """What was read of the source before a rebuild in one process is old."""
-    read = (library.tree, library.read, library.uses, api_pages.labels, api_pages._known)
+    read = (
+        library.tree,
+        library.read,
+        library.uses,
+        library.places,
+        api_pages.labels,
+        api_pages._known,
+    )
     for kept in (*read, chapters.chapters):
         kept.cache_clear()

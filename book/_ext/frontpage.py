@@ -22,7 +22,8 @@ class Excursion(SphinxDirective):
 
     def run(self):
         from pidlib.excursions import excursion_figure, excursion_rows  # slow to import
-        from pidlib.style import tidy, use_book_style
+
+        from pidlib.figures.style import tidy, use_book_style
 
         use_book_style()
         spec = tidy(excursion_figure(), 3).to_plotly_json()
@@ -44,8 +45,8 @@ class Headline(SphinxDirective):
     has_content = True
 
     def run(self):
-        from pidlib.reports import adaptive_gains  # slow to import
-        from pidlib.results import read_result
+        from pidlib.evaluation.paper import adaptive_gains  # slow to import
+        from pidlib.evaluation.results import read_result
 
         name = self.arguments[0]
         self.env.note_dependency(str(RESULTS / name))
@@ -78,8 +79,8 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
 
 def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: what a contender gets right where a word changes the meaning, with counts."""
-    from pidlib.contrast_trial import RESULT, heard  # slow to import
-    from pidlib.results import read_result
+    from pidlib.evaluation.contrast import RESULT, heard
+    from pidlib.evaluation.results import read_result
 
     inliner.document.settings.env.note_dependency(str(RESULTS / RESULT))
     result = read_result(RESULTS / RESULT)

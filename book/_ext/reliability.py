@@ -31,7 +31,7 @@ class Faults(Recorded):
     files = ("bench-faults.json",)
 
     def lines(self):
-        from pidlib.results import read_result
+        from pidlib.evaluation.results import read_result
 
         found = read_result(RESULTS / self.files[0])["counts"]
         rows = [
@@ -58,7 +58,7 @@ class Stream(Recorded):
     files = ("bench-scale.json",)
 
     def lines(self):
-        from pidlib.results import read_result
+        from pidlib.evaluation.results import read_result
 
         found = read_result(RESULTS / self.files[0])["stream"]
         peaks, n = found["megabytes"], found["sequences"]
@@ -78,7 +78,7 @@ class TwoProcesses(Recorded):
     files = ("bench-scale.json",)
 
     def lines(self):
-        from pidlib.results import read_result
+        from pidlib.evaluation.results import read_result
 
         found = read_result(RESULTS / self.files[0])["attack"]
         rows = []
@@ -103,7 +103,7 @@ class Budget(Recorded):
     files = ("trial-snli-test-minilm-nli.json", "bench-cost.json")
 
     def lines(self):
-        from pidlib.budgets import grid_budget
+        from experiments.benchmarks.budget import grid_budget
 
         found = grid_budget(RESULTS)
         rows = [
@@ -134,7 +134,7 @@ class Portable(Recorded):
     files = ("bench-portable.json",)
 
     def lines(self):
-        from pidlib.results import read_result
+        from pidlib.evaluation.results import read_result
 
         result = read_result(RESULTS / self.files[0])
         rows = [self.cells(line) for line in result["counts"]]

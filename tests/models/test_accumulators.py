@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from pidlib import PIDController
-from pidlib.accumulators import Accumulators
-from pidlib.batches import batches
-from pidlib.checkpoints import CARD, Checkpoint
+from pidlib.data.batches import batches
+from pidlib.fitting import Accumulators
+from pidlib.io.checkpoints import CARD, Checkpoint
 
 
 def stream(tiny, size=4):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.alignment import relative_errors, word_states
-from pidlib.blocks import read_states
-from pidlib.edits import Edit, row_hash
-from pidlib.outcomes import Outcome
+from pidlib.analysis.word_states import relative_errors, word_states
+from pidlib.attacks.outcomes import Outcome
+from pidlib.data.edits import Edit, row_hash
+from pidlib.hooks import read_states
 
 ROW = {"premise": "the dog runs in a park", "hypothesis": "a big dog runs", "label": 0}
 

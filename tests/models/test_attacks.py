@@ -12,12 +12,19 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from pidlib import attacks
-from pidlib.attack_benchmarks import attack_pace, compare_wrappers
-from pidlib.attacks import attack, attack_table, explain, read_outcomes, rebuild, transfer_rows
-from pidlib.labels import LABELS
+from experiments.benchmarks.attacks import attack_pace, compare_wrappers
+from pidlib.attacks import attack as attacks
+from pidlib.attacks.attack import (
+    attack,
+    attack_table,
+    explain,
+    read_outcomes,
+    rebuild,
+    transfer_rows,
+)
+from pidlib.data.labels import LABELS
+from pidlib.evaluation.accuracy import predict
 from pidlib.models import base_folder
-from pidlib.predictions import predict
 
 PAIRS = [
     ("A man in a red jacket is playing a guitar.", "A man is playing music on the street."),
@@ -76,8 +83,8 @@ def test_statuses_agree_with_the_models_answers(attacked, victim, rows):
 
 
 def test_only_what_may_change_does(attacked, rows):
-    from pidlib.edits import word_spans
-    from pidlib.offline import word_list
+    from pidlib.data.edits import word_spans
+    from pidlib.io.assets import word_list
 
     recipe, outcomes = attacked
     kept = set(word_list("nltk/corpora/stopwords/english"))
@@ -123,7 +130,7 @@ def test_resume_attacks_only_what_is_missing(victim, rows, tmp_path, monkeypatch
     lines = content.splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:4]) + lines[4][:20])  # torn while writing the fourth
 
-    from pidlib.engine import Engine
+    from pidlib.attacks.attacker import Engine
 
     done = []
     real = Engine.attack
@@ -171,7 +178,7 @@ def test_other_weights_or_a_hook_refuse_to_resume(victim, rows, tmp_path):
 
 
 def test_the_attacker_sees_a_control_while_it_is_attached(victim, rows):
-    from pidlib.recipes import Victim
+    from pidlib.attacks.victim import Victim
 
     model, tokenizer = victim
     text = (rows[0]["premise"], rows[0]["hypothesis"])
@@ -188,7 +195,7 @@ def test_the_attacker_sees_a_control_while_it_is_attached(victim, rows):
 
 
 def test_wrapper_counts_distinct_texts_orders_labels_and_ignores_dropout(victim):
-    from pidlib.recipes import Victim
+    from pidlib.attacks.victim import Victim
 
     model, tokenizer = victim
     one = Victim(model, tokenizer)
@@ -250,7 +257,7 @@ def test_explanation_is_the_attack_told_step_by_step(attacked, victim, rows):
 
 
 def test_no_dropout_in_gradients_and_nothing_left_behind(victim, rows):
-    from pidlib.recipes import Victim
+    from pidlib.attacks.victim import Victim
 
     model, tokenizer = victim
     model.zero_grad(set_to_none=True)
@@ -288,8 +295,8 @@ def test_no_dropout_in_gradients_and_nothing_left_behind(victim, rows):
 
 
 def test_gradients_run_through_an_attached_control(victim, rows):
-    from pidlib.blocks import find_blocks
-    from pidlib.recipes import Victim
+    from pidlib.attacks.victim import Victim
+    from pidlib.hooks import find_blocks
 
     text = (rows[0]["premise"], rows[0]["hypothesis"])
     one = Victim(*victim)
@@ -355,8 +362,8 @@ def little_wordnet(tmp_path_factory):
 
 
 def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
-    from pidlib.resources import candidates, words_for
-    from pidlib.wordnet import WordNetCandidates
+    from pidlib.attacks.synonyms import candidates, words_for
+    from pidlib.attacks.wordnet import WordNetCandidates
 
     source = WordNetCandidates(little_wordnet)
     assert source.synonyms("dogs") == ("hounds", "animals")
@@ -435,13 +442,13 @@ def test_placeholder_labels_are_refused(victim, rows):
 
 
 def test_recipes_and_their_door_agree():
-    from pidlib import recipes
+    from pidlib.attacks import recipes
 
     assert tuple(recipes.RECIPES) == attacks.RECIPES
 
 
 def test_stock_says_what_is_missing(victim, rows, monkeypatch):
-    from pidlib import parts
+    from pidlib.attacks import components as parts
 
     monkeypatch.setattr(parts, "find_spec", lambda name: None)
     for recipe, wanted in (("textfooler", "tensorflow_hub"), ("pso", "OpenHowNet")):
@@ -460,7 +467,7 @@ def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("width", "words", "particles"), [(1, 5, 20), (2, 10, 40)])
 def test_a_wide_source_gives_a_recipe_twice_as_many(width, words, particles):
-    from pidlib.parts import parts_of
+    from pidlib.attacks.components import parts_of
 
     source = Many()
     source.width = width
@@ -479,8 +486,8 @@ class Many:
 @pytest.mark.data
 @pytest.mark.skipif("PIDLIB_DATA_DIR" not in os.environ, reason="PIDLIB_DATA_DIR is not set")
 def test_ppdb_candidates_are_inflected_and_exclude_opposites():
-    from pidlib.inflections import tags
-    from pidlib.resources import candidates
+    from pidlib.attacks.inflections import tags
+    from pidlib.attacks.synonyms import candidates
 
     source = candidates("ppdb")
     assert "automobile" in source.synonyms("car")
@@ -505,9 +512,9 @@ def test_ppdb_candidates_are_inflected_and_exclude_opposites():
 def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):
     code = (
         "import os; before = dict(os.environ)\n"
-        "from pidlib.offline import CACHES, load_textattack\n"
+        "from pidlib.attacks.offline import CACHES, load_textattack\n"
         "load_textattack()\n"
-        "import pidlib.recipes\n"
+        "import pidlib.attacks.recipes\n"
         "print([c for c in CACHES if os.environ.get(c) != before.get(c)])\n"
         "print(sorted(p.name for p in __import__('pathlib').Path.home().iterdir()))"
     )

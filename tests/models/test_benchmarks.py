@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import pidlib.attack_benchmarks as attack_benchmarks
-import pidlib.benchmarks as benchmarks
-from pidlib.benchmarks import FitCost, operations, overhead, run_benchmarks
-from pidlib.controller import PIDController
-from pidlib.results import read_result
+import experiments.benchmarks.attacks as attack_benchmarks
+import experiments.benchmarks.control as benchmarks
+from experiments.benchmarks.control import FitCost, run_benchmarks
+from pidlib.evaluation.results import read_result
+from pidlib.evaluation.timing import operations, overhead
+from pidlib.pid import PIDController
 
 
 @pytest.fixture(scope="module")

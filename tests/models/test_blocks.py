@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from pidlib.blocks import Blocks, find_blocks, read_states, token_mask
+from pidlib.hooks import Blocks, find_blocks, read_states, token_mask
 
 
 def recorded(model, inputs):

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from pidlib import PIDController
-from pidlib import __main__ as door
-from pidlib.doctor import examine
-from pidlib.outcomes import read_outcomes
-from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.cli import app as door
+from pidlib.cli.doctor import examine
+from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings
 
 
 def run(monkeypatch, capsys, *words):
@@ -128,7 +128,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pidlib.commands.diagnose", interrupted)
+    monkeypatch.setattr("pidlib.cli.commands.diagnose", interrupted)
     code, _, told = run(monkeypatch, capsys, "diagnose", "x")
     assert code == 130 and "goes on where it stopped" in told
 

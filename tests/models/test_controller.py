@@ -11,12 +11,12 @@ import pytest
 import torch
 import transformers
 
-import pidlib.bundles as bundles
-from pidlib.blocks import find_blocks, read_states
-from pidlib.controller import PUBLISHED, PIDController
-from pidlib.eigenbases import Eigenbases
-from pidlib.gains import alphas
+import pidlib.io.pretrained as bundles
+from pidlib.bases import Eigenbases
+from pidlib.hooks import find_blocks, read_states
 from pidlib.laws import LAWS
+from pidlib.pid import PUBLISHED, PIDController
+from pidlib.theory.gains import alphas
 
 
 def stream(tiny, kind, model, count=6, side="right"):

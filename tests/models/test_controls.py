@@ -7,11 +7,12 @@ import shutil
 
 import pytest
 
-import pidlib.controls as door
+import pidlib.estimation.pretrained as door
+from experiments.adapters import ship_control
+from experiments.record import stored_rows
 from pidlib import load_model, load_nli
-from pidlib.controls import controls, fit_record, load_control, ship_control
-from pidlib.evaluation import right_answers
-from pidlib.experiments import stored_rows
+from pidlib.estimation.pretrained import controls, fit_record, load_control
+from pidlib.evaluation.accuracy import right_answers
 from pidlib.models import training_record
 
 

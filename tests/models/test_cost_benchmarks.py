@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-import pidlib.cost_benchmarks as cost
-from pidlib.cost_benchmarks import RandomControl, build, measure, ratio, size_cost
+import experiments.benchmarks.sizes as cost
+from pidlib.evaluation.results import read_result
+from pidlib.evaluation.timing import RandomControl, build, measure, ratio, size_cost
 from pidlib.pontryagin import Pontryagin
-from pidlib.results import read_result
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
 

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from pidlib.adapters import TRAININGS
-from pidlib.blocks import find_blocks, read_states
-from pidlib.controller import PIDController
-from pidlib.decoders import TARGETS, decoder_classifier
-from pidlib.models import base_classifier, base_folder, load_tokenizer
-from pidlib.training import LoraSettings, train_lora
+from experiments.adapters import TRAININGS
+from experiments.training import LoraSettings, train_lora
+from pidlib.hooks import find_blocks, read_states
+from pidlib.models import TARGETS, base_classifier, base_folder, decoder_classifier, load_tokenizer
+from pidlib.pid import PIDController
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import mannwhitneyu
 
-from pidlib.blocks import read_states
-from pidlib.detection import Detector, auroc, doubt, innovation_scores
-from pidlib.estimator import Estimator
-from pidlib.perturbations import RandomEdits
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.detection import Detector, auroc, doubt, innovation_scores
+from pidlib.estimation.estimator import Estimator
+from pidlib.hooks import read_states
 
 EDITS = RandomEdits({"swap": 1.0, "drop": 1.0}, edits=2)
 
@@ -40,7 +40,7 @@ def logits(model, tokenizer, row):
 
 def test_typos_stand_out_on_a_real_model():
     from pidlib import load_model, load_nli
-    from pidlib.perturbations import perturbed_rows
+    from pidlib.data.perturbations import perturbed_rows
 
     model, tokenizer = load_model("minilm-nli")
     rows = load_nli("captions", split="train", n=150)
@@ -83,7 +83,7 @@ def test_bad_input_is_named(tiny):
     estimator = Estimator.fit(model, tokenizer, rows, EDITS, layers=[0])
     with pytest.raises(ValueError, match="1 rows; give at least 2"):
         Detector.fit(model, tokenizer, rows[:1], estimator)
-    from pidlib.controller import PIDController
+    from pidlib.pid import PIDController
 
     still = PIDController.fit(
         model, tokenizer, rows, c=float("inf"), variance=0.8, correct_only=False

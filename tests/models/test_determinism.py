@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from pidlib import PIDController, attack, load_model, load_nli
-from pidlib.estimator import Estimator
-from pidlib.files import sha256
-from pidlib.perturbations import RandomEdits
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import Estimator
+from pidlib.io.files import sha256
 
 
 @pytest.fixture(scope="module")

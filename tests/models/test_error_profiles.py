@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.blocks import read_states
-from pidlib.controller import PIDController
-from pidlib.error_profiles import error_profiles, outside_norms
-from pidlib.jacobians import block_functions, block_geometry
+from pidlib.analysis.jacobians import block_functions, block_geometry
+from pidlib.analysis.theorem import error_profiles, outside_norms
+from pidlib.hooks import read_states
+from pidlib.pid import PIDController
 
 
 def fitted(tiny, **settings):

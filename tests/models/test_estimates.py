@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.blocks import find_blocks, read_states
-from pidlib.estimates import fit_estimates
+from pidlib.data.alignment import paired_units
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.estimation.layerwise import fit_estimates
+from pidlib.hooks import find_blocks, read_states
 from pidlib.laws import Static
 from pidlib.models import load_model
-from pidlib.perturbations import RandomEdits, perturbed_rows
-from pidlib.units import paired_units
-from pidlib.wiener import wiener_map
+from pidlib.theory.wiener import wiener_map
 
 ROWS = [
     {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside."},
@@ -32,7 +32,7 @@ def test_units_are_words_and_the_models_own_tokens(real):
         perturbed_rows([row], lambda r, g, e=e: list(e))[0]
         for row, e in zip(ROWS, edits, strict=True)
     )
-    from pidlib.edits import Edit
+    from pidlib.data.edits import Edit
 
     made = [[Edit(*e) for e in of] for of in edits]
     clean, moved = paired_units(tokenizer, ROWS, made, [changed, second])

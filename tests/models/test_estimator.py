@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.controller import PIDController
-from pidlib.estimator import Estimator
-from pidlib.perturbations import RandomEdits
-from pidlib.placebos import Placebo
+from pidlib import load_controller
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.placebos import Placebo
+from pidlib.pid import PIDController
 
 EDITS = RandomEdits({"swap": 1.0, "drop": 1.0}, edits=2)
 
@@ -66,9 +67,9 @@ def test_each_map_brings_perturbed_words_nearer_to_their_clean_form(rule):
 
 
 def test_the_fit_tells_the_error_of_its_own_words(tiny):
-    from pidlib.blocks import read_states
-    from pidlib.perturbations import perturbed_rows
-    from pidlib.units import paired_units
+    from pidlib.data.alignment import paired_units
+    from pidlib.data.perturbations import perturbed_rows
+    from pidlib.hooks import read_states
 
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(30)
     one = Estimator.fit(model, tokenizer, rows, EDITS, layers=[1]).estimates[1]
@@ -97,7 +98,7 @@ def test_later_states_can_go_and_earlier_cannot(tiny):
 def test_kept_and_read_like_any_controller(tiny, tmp_path):
     model, estimator = fitted(tiny)
     estimator.save_pretrained(tmp_path)
-    again = PIDController.from_pretrained(tmp_path)
+    again = load_controller(tmp_path)
     assert isinstance(again, Estimator) and again.summary() == estimator.summary()
     assert again.diagnose() == estimator.diagnose()
     inputs = tiny.inputs("bert")
@@ -133,12 +134,12 @@ def test_foreign_and_changed_files_are_refused(tiny, tmp_path):
     for wrong in ({"fits": {}}, {"fits": {"0": {"words": 1}}}, {"format": "pidlib-controller"}):
         card.write_text(json.dumps(told | wrong))
         with pytest.raises(ValueError, match=r"incomplete|not a controller"):
-            PIDController.from_pretrained(tmp_path)
+            load_controller(tmp_path)
     card.write_text(json.dumps(told))
     file = next(tmp_path.glob("*.safetensors"))
     file.write_bytes(file.read_bytes()[:-4])
     with pytest.raises(ValueError, match="checksum"):
-        PIDController.from_pretrained(tmp_path)
+        load_controller(tmp_path)
 
 
 def test_placebos_push_as_hard(tiny):
@@ -150,17 +151,19 @@ def test_placebos_push_as_hard(tiny):
         assert not torch.allclose(logits(model, inputs), held, atol=1e-3)
 
 
-def test_the_door_is_the_controller_s_own(tiny):
+def test_each_method_has_its_own_door_and_one_reader_serves_both(tiny, tmp_path):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(20)
-    fit = dict(model=model, tokenizer=tokenizer, rows=rows)
-    found = PIDController.fit(**fit, law="wiener", perturbed=EDITS, layers=[0, 2], rho=1.0)
-    assert isinstance(found, Estimator) and found.controlled == (0, 2) and found.rho == 1.0
-    with pytest.raises(ValueError, match="perturbed="):
-        PIDController.fit(**fit, law="wiener")
-    with pytest.raises(ValueError, match="no other law does"):
-        PIDController.fit(**fit, perturbed=EDITS)
-    with pytest.raises(ValueError, match="no scheme"):
-        PIDController.fit(**fit, law="wiener", perturbed=EDITS, variance=0.9)
+    estimator = Estimator.fit(model, tokenizer, rows, EDITS, layers=[0, 2])
+    assert estimator.controlled == (0, 2) and estimator.rho == 0.5
+    with pytest.raises(ValueError, match="Estimator.fit"):
+        PIDController.fit(model, tokenizer, rows, law="terminal")
+    controller = PIDController.fit(model, tokenizer, rows, correct_only=False)
+    for kind, fitted in {"estimator": estimator, "pid": controller}.items():
+        fitted.save_pretrained(tmp_path / kind)
+        again = load_controller(tmp_path / kind)
+        assert type(again) is type(fitted) and again.summary() == fitted.summary()
+    with pytest.raises(ValueError, match="load_controller"):
+        PIDController.from_pretrained(tmp_path / "estimator")
 
 
 def test_bad_settings_are_named(tiny):

@@ -6,11 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from pidlib import __main__ as door
-from pidlib.attacks import RECIPES, attack_table
-from pidlib.data import load_nli
-from pidlib.evaluation import compare
-from pidlib.experiments import (
+from experiments import __main__ as door
+from experiments.conditions import PLACEBOS
+from experiments.record import (
     Running,
     Trial,
     answers,
@@ -19,10 +17,12 @@ from pidlib.experiments import (
     run_trial,
     stored_rows,
 )
-from pidlib.fair_trials import FairTrial
-from pidlib.line_ups import PLACEBOS
-from pidlib.outcomes import read_outcomes
-from pidlib.results import read_result
+from pidlib.attacks.attack import RECIPES, attack_table
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.data.nli import load_nli
+from pidlib.evaluation.accuracy import compare
+from pidlib.evaluation.fair_trial import FairTrial
+from pidlib.evaluation.results import read_result
 
 TRIAL = Trial(
     n=5,

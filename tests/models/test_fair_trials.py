@@ -5,11 +5,11 @@ import pytest
 import torch
 from datasets import Dataset
 
-from pidlib.blocks import find_blocks
-from pidlib.controller import PIDController
-from pidlib.evaluation import bootstrap
-from pidlib.fair_trials import FairTrial, fair_trial
-from pidlib.placebos import KINDS, Placebo
+from pidlib.evaluation.accuracy import bootstrap
+from pidlib.evaluation.fair_trial import FairTrial, fair_trial
+from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.hooks import find_blocks
+from pidlib.pid import PIDController
 
 WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
 
@@ -26,7 +26,7 @@ def fitted(tiny):
         }
         for _ in range(24)
     ]
-    from pidlib.predictions import predict
+    from pidlib.evaluation.accuracy import predict
 
     rows = [
         r | {"label": int(k)} for r, k in zip(rows, predict(model, tokenizer, rows), strict=True)
@@ -39,7 +39,7 @@ def batch_of(tokenizer, rows, n=5):
     return dict(tokenizer(*text, padding=True, return_tensors="pt"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLACEBO_KINDS)
 def test_a_placebo_has_the_controls_norm_and_another_direction(fitted, kind):
     model, tokenizer, rows, controller = fitted
     batch = batch_of(tokenizer, rows)
@@ -66,7 +66,7 @@ def test_padding_stays_alone_and_the_model_is_left_as_it_was(fitted):
     model, tokenizer, rows, controller = fitted
     batch = batch_of(tokenizer, rows)
     base = model(**batch).logits
-    for kind in KINDS:
+    for kind in PLACEBO_KINDS:
         with Placebo(controller, kind).attached(model):
             moved = model(**batch).logits
         assert not torch.allclose(moved, base) and torch.equal(model(**batch).logits, base)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pidlib.faults import JOBS, Job, kill_at_random, run_faults
-from pidlib.results import read_result
+from experiments.benchmarks.faults import JOBS, Job, kill_at_random, run_faults
+from pidlib.evaluation.results import read_result
 
 BY_NAME = {job.name: job for job in JOBS}
 

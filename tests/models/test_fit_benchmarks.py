@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pidlib.fit_benchmarks import fit_ratio, run_fit_benchmark
-from pidlib.results import read_result
+from experiments.benchmarks.fit import fit_ratio, run_fit_benchmark
+from pidlib.evaluation.results import read_result
 
 
 def test_a_stream_gives_the_subspace_of_the_stored_tensor():

@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers as tf
 
-from pidlib.controller import PIDController
 from pidlib.models import load_model
+from pidlib.pid import PIDController
 
 WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
 

@@ -12,10 +12,10 @@ import torch
 from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import pipeline
 
-from pidlib import PIDController
-from pidlib.cards import NAME
-from pidlib.estimator import Estimator
-from pidlib.perturbations import RandomEdits
+from pidlib import PIDController, load_controller
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import Estimator
+from pidlib.io.model_card import NAME
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_an_estimator_goes_the_same_way(tiny, hub):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
     made = Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), [0])
     made.push_to_hub("someone/wiener")
-    again = PIDController.from_pretrained("someone/wiener")
+    again = load_controller("someone/wiener")
     assert isinstance(again, Estimator) and again.summary() == made.summary()
 
 

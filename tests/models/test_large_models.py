@@ -7,9 +7,9 @@ import torch
 from accelerate import cpu_offload, disk_offload, dispatch_model
 from datasets import IterableDataset
 
-from pidlib import PIDController
-from pidlib.batches import WINDOW, batches, streamed
-from pidlib.evaluation import right_answers
+from pidlib import Estimator, PIDController
+from pidlib.data.batches import WINDOW, batches, streamed
+from pidlib.evaluation.accuracy import right_answers
 
 
 def answers(model, tokenizer, rows):
@@ -76,7 +76,7 @@ def test_a_stream_is_fitted_as_the_rows_are(tiny):
     for term, values in whole.bases.values.items():  # sums in another order: to rounding
         assert torch.allclose(values, again.bases.values[term], rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match=r"list\(rows.take\(2000\)\)"):
-        PIDController.fit(model, tokenizer, stream, law="terminal", perturbed=str.lower)
+        Estimator.fit(model, tokenizer, stream, str.lower, rule="terminal")
 
 
 def test_a_stream_is_read_no_further_than_a_window(tiny):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pidlib import load_model, load_nli
-from pidlib.memory import _states, memory_shares
-from pidlib.perturbations import RandomEdits, perturbed_rows
+from pidlib.analysis.memory import _states, memory_shares
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
 
 
 def test_on_a_real_model_a_memory_adds_next_to_nothing():

@@ -6,9 +6,10 @@ import shutil
 import pytest
 import torch
 
-from pidlib.adapters import TRAININGS, make_adapter
-from pidlib.evaluation import accuracy
-from pidlib.labels import LABELS
+from experiments.adapters import TRAININGS, make_adapter
+from experiments.training import LoraSettings
+from pidlib.data.labels import LABELS
+from pidlib.evaluation.accuracy import accuracy, predict
 from pidlib.models import (
     ADAPTERS,
     BASE_SHA256,
@@ -19,8 +20,6 @@ from pidlib.models import (
     load_model,
     training_record,
 )
-from pidlib.predictions import predict
-from pidlib.training import LoraSettings
 
 PAIR = {"premise": "A dog runs in the park.", "hypothesis": "An animal is outdoors.", "label": 0}
 
@@ -74,14 +73,14 @@ def test_accuracy_on_captions_is_the_recorded_one(captions_test):
 
 @pytest.fixture(scope="module")
 def captions_test():
-    from pidlib.data import load_nli
+    from pidlib.data.nli import load_nli
 
     return load_nli("captions", split="test", n=1000)
 
 
 @pytest.mark.data
 def test_accuracy_on_snli(real_data):
-    from pidlib.data import load_nli
+    from pidlib.data.nli import load_nli
 
     model, tokenizer = load_model("minilm-nli")
     share = accuracy(model, tokenizer, load_nli("snli-test", n=1500))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-import pidlib.optima as optima
-from pidlib.controller import PIDController
-from pidlib.evaluation import right_answers
-from pidlib.experiments import unpack
-from pidlib.optima import OptimaTrial, conditions, judge, run_optima
-from pidlib.results import read_result
+import experiments.pmp as optima
+from experiments.pmp import OptimaTrial, conditions, judge, run_optima
+from experiments.record import unpack
+from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.results import read_result
+from pidlib.pid import PIDController
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from pidlib.blocks import find_blocks
-from pidlib.chains import Path, chain_sweep, quadratic_loss
-from pidlib.controller import PIDController
-from pidlib.descent import descend
-from pidlib.history import Complements
-from pidlib.pmp import history_sweep
+from pidlib.hooks import find_blocks
+from pidlib.pid import PIDController
 from pidlib.pontryagin import METHODS, Pontryagin
-from pidlib.riccati import riccati, rollout
+from pidlib.theory.augmented import Complements
+from pidlib.theory.chains import Path, chain_sweep, quadratic_loss
+from pidlib.theory.descent import descend
+from pidlib.theory.pontryagin import history_sweep
+from pidlib.theory.riccati import riccati, rollout
 
 
 class Line(nn.Module):

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 from pidlib import PIDController
-from pidlib import __main__ as door
-from pidlib.outcomes import read_outcomes
-from pidlib.parts_of_logs import begin_part, merge_parts, part_of
-from pidlib.processes import Processes, processes
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.cli import app as door
+from pidlib.cli.processes import Processes, begin_part, merge_parts, part_of, processes
 
 # Commands one after the other: what takes long is the start of the processes.
 SCRIPT = """
@@ -99,7 +98,7 @@ def test_alone_there_is_one_process(monkeypatch):
 
 
 def test_logs_of_processes_become_one_and_go_on(tmp_path):
-    from pidlib.outcomes import Outcome, OutcomeLog
+    from pidlib.attacks.outcomes import Outcome, OutcomeLog
 
     def outcome(k):
         return Outcome(k, "failed", (), 3, 3, f"row {k}")

@@ -24,7 +24,7 @@ import typer
 
 from contents import ROOT
 from pidlib.__main__ import _MISTAKE, app
-from pidlib.labels import LABELS
+from pidlib.data.labels import LABELS
 
 PAGES = ("README.md", "book/how-to-run.md")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
@@ -299,7 +299,9 @@ def test_the_wheel_holds_every_asset_and_nothing_else_beside_the_library(site):
 
 def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
     home, _ = site
-    code = "from pidlib.doctor import examine\nprint({one.name: one.state for one in examine()})"
+    code = (
+        "from pidlib.cli.doctor import examine\nprint({one.name: one.state for one in examine()})"
+    )
     printed = type_python("README.md", tmp_path, home, Block("doctor", 0, "python", code))
     assert "textfooler, n = 2; accuracy in %" in printed
     assert "'adapters': 'ok'" in printed and "'controls': 'ok'" in printed

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from pidlib import fine_tuning, load_model, load_nli, spelling
-from pidlib.attacks import attack, transfer_rows
-from pidlib.batches import texts
-from pidlib.blocks import find_blocks
-from pidlib.edits import word_spans
-from pidlib.estimator import Estimator
-from pidlib.evaluation import right_answers
-from pidlib.feedback import is_controlled
-from pidlib.fine_tuning import Rate, choose_fine_tuning, fine_tuned
-from pidlib.perturbations import RandomEdits, perturbed_rows
-from pidlib.predictions import predict
-from pidlib.spelling import NormalisedTokenizer, SpellingNormaliser
-from pidlib.training import LoraSettings, with_lora
+from experiments import fine_tuning, spelling
+from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
+from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
+from experiments.training import LoraSettings, with_lora
+from pidlib import load_model, load_nli
+from pidlib.attacks.attack import attack, transfer_rows
+from pidlib.controller import is_controlled
+from pidlib.data.batches import texts
+from pidlib.data.edits import word_spans
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.accuracy import predict, right_answers
+from pidlib.hooks import find_blocks
 
 EDITS = RandomEdits({"swap": 1.0, "drop": 1.0}, edits=2)
 

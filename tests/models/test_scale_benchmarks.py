@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import pidlib.scale_benchmarks as scale
-from pidlib.results import read_result
-from pidlib.scale_benchmarks import run_scale_benchmark, stream_memory
+import experiments.benchmarks.scale as scale
+from experiments.benchmarks.scale import run_scale_benchmark, stream_memory
+from pidlib.evaluation.results import read_result
 
 
 def test_memory_is_read_at_every_mark():
@@ -20,7 +20,7 @@ def test_memory_is_read_at_every_mark():
 
 def test_the_record_compares_what_was_found(tmp_path, monkeypatch):
     """With a launcher that writes what the command would."""
-    from pidlib.outcomes import Outcome, OutcomeLog
+    from pidlib.attacks.outcomes import Outcome, OutcomeLog
 
     def launched(words, count):
         log = OutcomeLog(tmp_path / words[1], {"recipe": "x"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-import pidlib.selection as selection
-from pidlib.estimator import Estimator
-from pidlib.perturbations import RandomEdits
-from pidlib.selection import choose
+import pidlib.estimation.selection as selection
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.selection import choose
 
 EDITS = RandomEdits({"swap": 1.0, "drop": 1.0}, edits=3)
 

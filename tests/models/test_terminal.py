@@ -7,14 +7,14 @@ import torch
 from torch.nn.functional import kl_div
 from transformers import AutoModel
 
-from pidlib import PIDController, load_model, load_nli
-from pidlib.batches import texts
-from pidlib.checkpoints import Checkpoint
-from pidlib.estimator import Estimator
+from pidlib import load_controller, load_model, load_nli
+from pidlib.data.batches import texts
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.selection import choose
+from pidlib.estimation.terminal import descend
+from pidlib.io.checkpoints import Checkpoint
 from pidlib.models import base_folder
-from pidlib.perturbations import RandomEdits, perturbed_rows
-from pidlib.selection import choose
-from pidlib.terminal import descend
 
 TYPOS = RandomEdits("typos")
 
@@ -63,7 +63,7 @@ def test_all_maps_belong_together(fitted):
 
 def test_kept_and_loaded_it_is_the_same(fitted, tmp_path):
     fitted.save_pretrained(tmp_path / "control")
-    found = PIDController.from_pretrained(tmp_path / "control")
+    found = load_controller(tmp_path / "control")
     assert found.rule == "terminal" and found.summary() == fitted.summary()
     for t, one in found.estimates.items():  # trained, and kept, in single precision
         assert torch.allclose(one.A, fitted.estimates[t].A, rtol=0, atol=1e-12)

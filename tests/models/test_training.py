@@ -7,9 +7,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pidlib.freelb import FreeLB, plain_backward
-from pidlib.predictions import predict
-from pidlib.training import LoraSettings, save_adapter, set_weights, train_lora, with_lora
+from experiments.training import (
+    FreeLB,
+    LoraSettings,
+    plain_backward,
+    save_adapter,
+    set_weights,
+    train_lora,
+    with_lora,
+)
+from pidlib.evaluation.accuracy import predict
 
 SETTINGS = LoraSettings(
     rank=4, alpha=8, epochs=3, batch_size=8, warmup_steps=2, learning_rate=0.02, dropout=0.05
@@ -111,7 +118,7 @@ def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(
         if method:
             patch.setattr(FreeLB, "backward", failing)
         else:
-            patch.setattr("pidlib.training.plain_backward", failing)
+            patch.setattr("experiments.training.plain_backward", failing)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "half")
     assert (tmp_path / "half" / "unfinished").is_dir()

@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-import pidlib.contenders as contenders
-import pidlib.experiments as experiments
-import pidlib.line_ups as line_ups
-import pidlib.parts as parts
-from pidlib import __main__ as door
-from pidlib.contenders import RIVALS
-from pidlib.data import load_nli
-from pidlib.estimator import Estimator
-from pidlib.experiments import Running, Trial, control_name, run_trial
-from pidlib.fine_tuning import choose_fine_tuning
-from pidlib.outcomes import read_outcomes
-from pidlib.perturbations import MIXES
-from pidlib.resources import LexiconCandidates
-from pidlib.results import read_result
-from pidlib.selection import choose
+import experiments.conditions as line_ups
+import experiments.record as experiments
+import experiments.rivals as contenders
+import pidlib.attacks.components as parts
+from experiments import __main__ as door
+from experiments.fine_tuning import choose_fine_tuning
+from experiments.record import Running, Trial, control_name, run_trial
+from experiments.rivals import RIVALS
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.attacks.synonyms import LexiconCandidates
+from pidlib.data.nli import load_nli
+from pidlib.data.perturbations import MIXES
+from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.selection import choose
+from pidlib.evaluation.results import read_result
 
 # The same words under the names that have a wide form.
 MADE = {"ppdb": LexiconCandidates(), "ppdb-wide": LexiconCandidates()}

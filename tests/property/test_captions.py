@@ -15,11 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from pidlib.captions import SIZES, captions, scenes
-from pidlib.drafts import scene_key, split_of
-from pidlib.lexicon import Lexicon
-from pidlib.scenes import infer
-from pidlib.wording import tokens
+from pidlib.data.captions.generator import SIZES, captions, scenes
+from pidlib.data.captions.lexicon import Lexicon
+from pidlib.data.captions.realisation import tokens
+from pidlib.data.captions.sampling import scene_key, split_of
+from pidlib.data.captions.scenes import infer
 
 LEXICON = Lexicon.load()
 WORN = ("in", "wearing", "sporting")

@@ -9,16 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from pidlib.gains import alphas
-from pidlib.laws import (
-    Gain,
-    Residual,
-    padding_of,
-    parse_gains,
-    parse_scheme,
-    static_gain,
-    strengths,
-)
+from pidlib.gain import Gain, padding_of
+from pidlib.laws import Residual, parse_gains, parse_scheme, static_gain, strengths
+from pidlib.theory.gains import alphas
 
 SCHEMES = ["P", "I", "D", "P-I", "P-D", "I-D", "P-I-D"]
 seeds = st.integers(0, 10_000)

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.gains import generalised_error, predicted_error, wiener_c
-from pidlib.riccati import riccati, rollout
-from pidlib.systems import orthogonal_system
+from pidlib.theory.gains import generalised_error, predicted_error, wiener_c
+from pidlib.theory.riccati import riccati, rollout
+from pidlib.theory.systems import orthogonal_system
 
 seeds = st.integers(0, 2**31 - 1)
 costs = st.floats(-4, 6).map(np.exp)

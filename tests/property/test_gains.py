@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pidlib.gains import alphas, attenuation, lambdas, rate, wiener_c
+from pidlib.theory.gains import alphas, attenuation, lambdas, rate, wiener_c
 
 depths = st.integers(1, 60)
 costs = st.floats(-8, 8).map(np.exp)

@@ -22,18 +22,18 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 
 import pidlib
-from pidlib.captions import SIZES, captions
-from pidlib.controller import PIDController
-from pidlib.edits import Edit
-from pidlib.eigenbases import Eigenbases, Origin
-from pidlib.estimates import Estimate, Fit
-from pidlib.estimator import Estimator
-from pidlib.fingerprints import DTYPES
+from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
+from pidlib.bases import Eigenbases, Origin
+from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
+from pidlib.data.captions.generator import SIZES, captions
+from pidlib.data.edits import Edit
+from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
+from pidlib.estimation.layerwise import Estimate, Fit
+from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
+from pidlib.hooks import DTYPES
+from pidlib.io.strict_json import parse_json, read_json
 from pidlib.laws import LAWS
-from pidlib.outcomes import Outcome, OutcomeLog, read_outcomes
-from pidlib.results import is_stale, provenance, read_result, write_result
-from pidlib.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
-from pidlib.soundness import EXPANSION, is_beyond, parse_json, read_json
+from pidlib.pid import PIDController
 
 DEPTH, WIDTH = 2, 4
 KINDS_OF_SETTINGS = (Settings, FitSettings, EvaluateSettings, AttackSettings)

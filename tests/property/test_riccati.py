@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.gains import alphas, lambdas
-from pidlib.riccati import cost, dense_solution, riccati, rollout
-from pidlib.systems import orthogonal_system
+from pidlib.theory.gains import alphas, lambdas
+from pidlib.theory.riccati import cost, dense_solution, riccati, rollout
+from pidlib.theory.systems import orthogonal_system
 
 seeds = st.integers(0, 2**31 - 1)
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pidlib.subspaces import Moments, energy_off, principal_angles, rank_for
+from pidlib.theory.subspaces import Moments, energy_off, principal_angles, rank_for
 
 seeds = st.integers(0, 2**31 - 1)
 

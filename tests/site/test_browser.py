@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from contents import pages
-from pidlib.plants import Plant, respond
+from pidlib.theory.plants import Plant, respond
 
 PAGES = pages()
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -69,10 +69,10 @@ def test_picture_of_the_readme_is_the_chapters():
 
 
 def test_the_readme_says_what_was_counted_of_gains_and_deafness():
-    from pidlib.attacks import RECIPES
-    from pidlib.contrast_trial import RESULT
-    from pidlib.fair_trials import FairTrial
-    from pidlib.results import read_result
+    from pidlib.attacks.attack import RECIPES
+    from pidlib.evaluation.contrast import RESULT
+    from pidlib.evaluation.fair_trial import FairTrial
+    from pidlib.evaluation.results import read_result
 
     text, folder = (ROOT / "README.md").read_text(), ROOT / "book" / "results"
     found = [
@@ -112,7 +112,7 @@ def test_every_skip_has_a_row():
 
 def test_mathematics_modules_import_without_transformers():
     code = (
-        "import sys, pidlib.gains, pidlib.riccati, pidlib.systems, pidlib.subspaces;"
+        "import sys, pidlib.theory.gains, pidlib.theory.riccati, pidlib.theory.systems, pidlib.theory.subspaces;"
         "sys.exit('transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

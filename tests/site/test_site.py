@@ -11,14 +11,14 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from pidlib.excursions import excursion_rows
 
 from book import STORED
 from contents import ROOT, in_toc, pages
-from pidlib.budgets import grid_budget
-from pidlib.contrast_trial import RESULT, heard
-from pidlib.excursions import excursion_rows
-from pidlib.recorded import gains_over_none
-from pidlib.results import read_result
+from experiments.benchmarks.budget import grid_budget
+from pidlib.evaluation.contrast import RESULT, heard
+from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import gains_over_none
 from sources import RESULTS, files_of
 
 PAGES = pages()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pidlib.budgets import COST, TRIAL, grid_budget
-from pidlib.results import configuration_hash, paper_table, read_result
+from experiments.benchmarks.budget import COST, TRIAL, grid_budget
+from pidlib.evaluation.results import configuration_hash, paper_table, read_result
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 

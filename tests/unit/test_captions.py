@@ -12,9 +12,9 @@ from collections import Counter
 
 import pytest
 
-from pidlib.captions import SIZES, _sum, captions, scenes
-from pidlib.lexicon import FORMS, Lexicon
-from pidlib.scenes import infer, kind_relation, plausible
+from pidlib.data.captions.generator import SIZES, _sum, captions, scenes
+from pidlib.data.captions.lexicon import FORMS, Lexicon
+from pidlib.data.captions.scenes import infer, kind_relation, plausible
 
 GIRL = {"subject": "girl", "number": 1, "action": "v:sleep", "place": "park"}
 TWO = {"subject": "girl", "number": 2, "action": "v:feed", "object": "duck"}
@@ -132,7 +132,7 @@ def test_labels_follow_from_the_scenes():
 
 def test_order_does_not_depend_on_the_hash_seed():
     code = (
-        "import hashlib, json\nfrom pidlib.captions import captions\n"
+        "import hashlib, json\nfrom pidlib.data.captions.generator import captions\n"
         "rows = [captions(s, n=300) for s in ('train', 'validation', 'test')]\n"
         "print(hashlib.sha256(json.dumps(rows).encode()).hexdigest())"
     )

@@ -10,8 +10,8 @@ import pytest
 
 from contents import in_toc
 from pidlib import check
-from pidlib.gains import attenuation
-from pidlib.verdicts import judge
+from pidlib.check.judge import judge
+from pidlib.theory.gains import attenuation
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
 SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)

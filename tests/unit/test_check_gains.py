@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pidlib import check
-from pidlib.gains import alphas, attenuation
+from pidlib.theory.gains import alphas, attenuation
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pidlib import check
-from pidlib.pmp import sweep
+from pidlib.theory.pontryagin import sweep
 
 
 @pytest.mark.parametrize(

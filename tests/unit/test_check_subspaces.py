@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib import check_subspaces as check
+from pidlib.check import subspaces as check
 
 
 def merged(n1, m1, C1, n2, m2, C2):

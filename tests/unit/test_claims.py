@@ -6,8 +6,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pidlib.claims import FAILS, HOLDS, MODELS, OPEN, PARTLY, VERDICTS, _gain, _pmp, claims
-from pidlib.results import ASSETS, paper_table
+from pidlib.evaluation.claims import (
+    FAILS,
+    HOLDS,
+    MODELS,
+    OPEN,
+    PARTLY,
+    VERDICTS,
+    _gain,
+    _pmp,
+    claims,
+)
+from pidlib.evaluation.results import ASSETS, paper_table
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
 COUNTED = {
@@ -80,7 +90,7 @@ def test_models_are_those_of_the_tables():
 
 
 def test_what_is_not_recorded_is_said_so(tmp_path):
-    from pidlib.measured import claims_page, measured
+    from experiments.measured import claims_page, measured
 
     told = measured(tmp_path)
     assert list(told) == list(range(1, 40))
@@ -93,9 +103,9 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
 
 def test_measured_text_follows_the_recorded_trials():
     from contents import ROOT
-    from pidlib.experiments import gains_over_none
-    from pidlib.measured import measured
-    from pidlib.results import read_result
+    from experiments.measured import measured
+    from experiments.record import gains_over_none
+    from pidlib.evaluation.results import read_result
 
     folder = ROOT / "book" / "results"
     result = read_result(folder / "trial-snli-test-minilm-nli.json")

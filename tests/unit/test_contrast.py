@@ -7,21 +7,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pidlib.contrast import ENTAILED, KINDS, TEXTS, Contrast, before, contrasts, edited
-from pidlib.contrast_trial import (
+from experiments.contrast import ContrastTrial
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.attacks.wordnet import WordNet, wordnet_folder
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.evaluation.contrast import (
+    ENTAILED,
+    KINDS,
     RESULT,
-    ContrastTrial,
+    TEXTS,
+    Contrast,
+    before,
     by_kind,
+    contrasts,
+    edited,
     edits_of,
     heard,
     kept,
     of_rows,
 )
-from pidlib.data import fingerprint, load_nli
-from pidlib.outcomes import read_outcomes
-from pidlib.recorded import answers, gains_over_none
-from pidlib.results import read_result
-from pidlib.wordnet import WordNet, wordnet_folder
+from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import answers, gains_over_none
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "book" / "results"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pidlib.data import VARIABLE, fingerprint, hold_out, load_nli, read_jsonl
+from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli, read_jsonl
 
 ROW = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}
 

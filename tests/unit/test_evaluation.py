@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pidlib.evaluation import Proportion, compare
-from pidlib.experiments import Trial, control_name, pack, unpack
-from pidlib.results import read_result
+from experiments.record import Trial, control_name, pack, unpack
+from pidlib.evaluation.accuracy import Proportion, compare
+from pidlib.evaluation.results import read_result
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 

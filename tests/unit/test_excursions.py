@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
 from pidlib.excursions import (
     BLOCKS,
     COSTS,
@@ -17,8 +16,9 @@ from pidlib.excursions import (
     excursion_figure,
     excursion_rows,
 )
-from pidlib.gains import alphas
-from pidlib.style import tidy, use_book_style
+
+from pidlib.figures.style import tidy, use_book_style
+from pidlib.theory.gains import alphas
 
 
 @pytest.mark.parametrize("cost", COSTS)

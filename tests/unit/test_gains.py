@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.gains import (
+from pidlib.theory.gains import (
     alphas,
     attenuation,
     generalised_error,

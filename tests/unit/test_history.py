@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.gains import alphas
-from pidlib.history import (
+from pidlib.theory.augmented import (
     Complements,
     clean_complements,
     history_cost,
@@ -16,15 +15,16 @@ from pidlib.history import (
     history_riccati,
     history_rollout,
 )
-from pidlib.history_laws import (
+from pidlib.theory.gains import alphas
+from pidlib.theory.law_comparison import (
     averaged_law,
     mixed_weight,
     myopic_law,
     relaxed_law,
     residual_law,
 )
-from pidlib.riccati import riccati
-from pidlib.systems import orthogonal_system, rotating_system, tilted_bases
+from pidlib.theory.riccati import riccati
+from pidlib.theory.systems import orthogonal_system, rotating_system, tilted_bases
 
 seeds = st.integers(0, 2**31 - 1)
 pasts = st.sampled_from(["states", "controlled"])

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pidlib.batches import batches, texts
-from pidlib.labels import LABELS, check_labels, label_order
+from pidlib.data.batches import batches, texts
+from pidlib.data.labels import LABELS, check_labels, label_order
 from pidlib.models import base_folder
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}

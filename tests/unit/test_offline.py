@@ -6,7 +6,7 @@ import shutil
 
 import nltk
 
-import pidlib.offline as offline
+import pidlib.attacks.offline as offline
 
 
 def test_a_list_that_others_may_write_is_read_from_a_private_copy(tmp_path, monkeypatch):

@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from pidlib.edits import Edit, find_edits, rebuild, row_hash, word_spans
-from pidlib.outcomes import (
+from pidlib.attacks.outcomes import (
     Outcome,
     OutcomeLog,
     attack_table,
     read_outcomes,
     transfer_rows,
 )
+from pidlib.data.edits import Edit, find_edits, rebuild, row_hash, word_spans
 
 ROW = {
     "premise": "Two dogs -- both well-fed -- don't run, they 'walk'.",
@@ -205,7 +205,7 @@ def test_counts_add_up():
 
 
 def test_importing_attacks_leaves_textattack_alone():
-    code = "import sys, pidlib.attacks; print(any('textattack' in m for m in sys.modules))"
+    code = "import sys, pidlib.attacks.attack; print(any('textattack' in m for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert done.stderr == ""

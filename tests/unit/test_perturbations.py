@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.edits import Edit, word_spans
-from pidlib.perturbations import KINDS, TYPOS, RandomEdits, perturbed_rows
-from pidlib.resources import candidates
+from pidlib.attacks.synonyms import candidates
+from pidlib.data.edits import Edit, word_spans
+from pidlib.data.perturbations import KINDS, TYPOS, RandomEdits, perturbed_rows
 
 ROW = {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside.", "label": 0}
 

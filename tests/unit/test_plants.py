@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from pidlib import check
-from pidlib.diagrams import network_diagram
-from pidlib.plants import Plant, closed_loop, respond, steady_error
+from pidlib.figures.diagram import network_diagram
+from pidlib.theory.plants import Plant, closed_loop, respond, steady_error
 
 
 def test_step_agrees_with_an_integrator():

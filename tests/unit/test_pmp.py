@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.chains import chain_msa, chain_sweep, quadratic_loss
-from pidlib.history import Complements, history_cost, history_dense
-from pidlib.pmp import (
+from pidlib.theory.augmented import Complements, history_cost, history_dense
+from pidlib.theory.chains import chain_msa, chain_sweep, quadratic_loss
+from pidlib.theory.pontryagin import (
     basic_msa,
     basic_threshold,
     gradient_msa,
@@ -20,8 +20,8 @@ from pidlib.pmp import (
     step_bound,
     sweep,
 )
-from pidlib.riccati import cost, dense_solution, riccati, rollout
-from pidlib.systems import orthogonal_system, residual_system, simulate
+from pidlib.theory.riccati import cost, dense_solution, riccati, rollout
+from pidlib.theory.systems import orthogonal_system, residual_system, simulate
 
 seeds = st.integers(0, 2**31 - 1)
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from contents import ROOT
-from pidlib.experiments import pack
-from pidlib.figures import radar_grid
-from pidlib.gain_plots import gain_plot
-from pidlib.reports import (
+from experiments.record import pack
+from pidlib.evaluation.paper import (
     ATTACKS,
     OURS,
     adaptive_gains,
@@ -17,6 +15,7 @@ from pidlib.reports import (
     robustness_rows,
     scheme_rows,
 )
+from pidlib.figures.plots import gain_plot, radar_grid
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():

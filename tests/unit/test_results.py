@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pidlib.files import check_sha256, sha256, write_json
-from pidlib.results import is_stale, paper_table, provenance, read_result, write_result
+from pidlib.evaluation.results import is_stale, paper_table, provenance, read_result, write_result
+from pidlib.io.files import check_sha256, sha256, write_json
 
 PARTS = dict(
     command="python -m pidlib reproduce trial",

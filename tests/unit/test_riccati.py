@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from pidlib.gains import alphas, lambdas
-from pidlib.riccati import cost, dense_solution, riccati, rollout
-from pidlib.systems import orthogonal_system
+from pidlib.theory.gains import alphas, lambdas
+from pidlib.theory.riccati import cost, dense_solution, riccati, rollout
+from pidlib.theory.systems import orthogonal_system
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 

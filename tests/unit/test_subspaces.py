@@ -11,7 +11,7 @@ import torch
 from tensorly.decomposition import partial_tucker
 from tensorly.tenalg import svd_interface
 
-from pidlib.subspaces import (
+from pidlib.theory.subspaces import (
     Moments,
     energy_off,
     hosvd,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.subspaces import principal_angles
-from pidlib.systems import (
+from pidlib.theory.subspaces import principal_angles
+from pidlib.theory.systems import (
     LinearSystem,
     conditioned_system,
     orthogonal_system,

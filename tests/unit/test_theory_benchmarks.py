@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pidlib import theory_benchmarks
-from pidlib.results import read_result
-from pidlib.theory_benchmarks import run_theory_benchmark, verification_cost
+from experiments.benchmarks import theory as theory_benchmarks
+from experiments.benchmarks.theory import run_theory_benchmark, verification_cost
+from pidlib.evaluation.results import read_result
 
 
 def test_every_error_is_compared_and_agrees():

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib import contests
-from pidlib.contests import bent_contest, contest
-from pidlib.gains import alphas, attenuation
-from pidlib.history_laws import averaged_law, residual_law
-from pidlib.systems import conditioned_system, simulate, tilted_bases
-from pidlib.violations import leak, residual_gap, violated_errors
+from pidlib.theory import law_comparison as contests
+from pidlib.theory.assumptions import leak, residual_gap, violated_errors
+from pidlib.theory.gains import alphas, attenuation
+from pidlib.theory.law_comparison import averaged_law, bent_contest, contest, residual_law
+from pidlib.theory.systems import conditioned_system, simulate, tilted_bases
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))

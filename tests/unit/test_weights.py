@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.gains import alphas, lambdas, steady
-from pidlib.riccati import riccati
-from pidlib.subspaces import principal_angles
-from pidlib.systems import orthogonal_system
-from pidlib.weights import diagonal_gains, pair_weights
+from pidlib.theory.gains import alphas, lambdas, steady
+from pidlib.theory.projections import diagonal_gains, pair_weights
+from pidlib.theory.riccati import riccati
+from pidlib.theory.subspaces import principal_angles
+from pidlib.theory.systems import orthogonal_system
 
 seeds = st.integers(0, 2**31 - 1)
 

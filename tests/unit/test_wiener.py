@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.gains import attenuation, wiener_c
-from pidlib.wiener import expected_error, regression_map, shrunk, wiener_map
+from pidlib.theory.gains import attenuation, wiener_c
+from pidlib.theory.wiener import expected_error, regression_map, shrunk, wiener_map
 
 
 def covariance(random, d, rank=None):

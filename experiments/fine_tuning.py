@@ -1,0 +1,128 @@
+"""Fine-tune a model on perturbed text: the other obvious rival of a control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from experiments.training import LoraSettings, set_weights, train_lora, with_lora
+from pidlib.attacks.attacker import weights_sha256
+from pidlib.controller import is_controlled
+from pidlib.data.labels import check_labels, label_order
+from pidlib.data.perturbations import Perturb, perturbed_rows
+from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.accuracy import right_answers
+from pidlib.hooks import find_blocks
+from pidlib.models import TARGETS
+
+RATES = (1e-4, 3e-4, 1e-3)
+
+
+def fine_tuned(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    perturbed: Perturb,
+    out: str | Path,
+    *,
+    learning_rate: float = RATES[0],
+    seed: int = 0,
+    control: Estimator | None = None,
+    report: Callable[[str], None] = print,
+) -> Any:
+    """Fine-tune a copy of a model by LoRA on labelled text and on random changes of it.
+
+    One epoch, in batches of 32, over each row as it is and each changed once.
+    """
+    if is_controlled(find_blocks(model)):
+        raise ValueError("a controller is attached; fine-tune the uncontrolled model")
+    plain = deepcopy(model)
+    if hasattr(plain, "merge_and_unload"):
+        plain = plain.merge_and_unload()
+    both = [dict(rows[k]) for k in range(len(rows))]
+    needed = ("premise", "hypothesis", "label")
+    for k, row in enumerate(both):
+        if missing := [key for key in needed if key not in row]:
+            raise ValueError(f"row {k} has no {missing[0]!r}; fine-tuning needs {list(needed)}")
+    both += [row for row, _ in perturbed_rows(rows, perturbed, seed)]
+    order = label_order(plain.config)  # the loss takes the model's own numbers of the labels
+    for row, label in zip(both, check_labels(row["label"] for row in both), strict=True):
+        row["label"] = order[label]
+    names = {name.rpartition(".")[2] for name, _ in plain.named_modules()}
+    decoder = {"targets": TARGETS, "trained": ("score",)} if "q_proj" in names else {}
+    steps = -(-len(both) // LoraSettings.batch_size)
+    settings = LoraSettings(
+        epochs=1, warmup_steps=steps // 10, learning_rate=learning_rate, seed=seed, **decoder
+    )
+    # a folder for each model: the record of a training does not tell what it started from
+    folder = Path(out) / weights_sha256(plain)[:16]
+    if control is not None:
+        folder = folder.with_name(f"{folder.name}-{control.sha256[:16]}")
+    learner = deepcopy(plain)
+    attached = nullcontext() if control is None else control.attached(learner)
+    with torch.random.fork_rng(devices=[]), attached:
+        train_lora(learner, tokenizer, both, {}, folder, settings, report)
+    with torch.random.fork_rng(devices=[]):
+        wrapped = with_lora(deepcopy(plain), settings)
+    set_weights(wrapped, folder / "epoch-1.safetensors")
+    # into a copy of its own: nothing of peft stays behind, and dropout is as it was
+    plain.load_state_dict(wrapped.merge_and_unload().state_dict())
+    return plain.eval()
+
+
+class Rate(NamedTuple):
+    """Shares of right answers on held-out rows at one learning rate; 0 is the model as it is."""
+
+    rate: float
+    clean: float
+    perturbed: float
+
+
+class FineTuning(NamedTuple):
+    """What was chosen (None where no rate is cheap enough), out of what; the first has rate 0."""
+
+    model: Any
+    tried: tuple[Rate, ...]
+    chosen: Rate
+
+
+def choose_fine_tuning(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held: Sequence[Mapping[str, Any]],
+    perturbed: Perturb,
+    out: str | Path,
+    rates: Sequence[float] = RATES,
+    loss: float = 0.01,
+    seed: int = 0,
+    control: Estimator | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> FineTuning:
+    """Fine-tune at several rates; choose by the rule of `pidlib.estimation.selection.choose`."""
+    if not rates or len(held) == 0:
+        raise ValueError(f"rates {list(rates)}, {len(held)} held-out rows: give at least one each")
+    sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
+
+    def judged(rate: float, one: Any, feedback: Estimator | None = None) -> Rate:
+        with nullcontext() if feedback is None else feedback.attached(one):
+            return Rate(rate, *(float(right_answers(one, tokenizer, part).mean()) for part in sets))
+
+    tried, best, taken = [judged(0.0, model)], None, None
+    for rate in rates:
+        made = fine_tuned(
+            model, tokenizer, rows, perturbed, Path(out) / f"rate-{rate:g}",
+            learning_rate=rate, seed=seed, control=control, report=report,
+        )  # fmt: skip
+        one = judged(float(rate), made, control and control.carried_to(made))
+        tried.append(one)
+        report(f"rate {rate:g}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}")
+        cheap = tried[0].clean - one.clean <= loss + 1e-12
+        if cheap and (best is None or one.perturbed > best.perturbed):
+            best, taken = one, made
+    return FineTuning(taken, tuple(tried), best or tried[0])

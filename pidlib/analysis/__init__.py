@@ -1,0 +1,8 @@
+"""What the states of a model look like under control."""
+
+from __future__ import annotations
+
+from pidlib.analysis.jacobians import BlockGeometry, block_functions, block_geometry
+from pidlib.analysis.memory import memory_shares
+from pidlib.analysis.theorem import ErrorProfiles, error_profiles, outside_norms
+from pidlib.analysis.word_states import WordStates, relative_errors, word_states

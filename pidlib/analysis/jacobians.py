@@ -1,0 +1,202 @@
+"""How far a block of a transformer is from an orthogonal matrix that carries the subspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from pidlib.hooks import find_blocks, token_mask, uncached
+
+
+class BlockGeometry(NamedTuple):
+    """The derivative J of one block at clean states, against what Theorem 1 takes it for.
+
+    Attributes
+    ----------
+    growth : float
+        Root of E|J v|^2 / E|v|^2 over random v; 1 for an orthogonal block.
+    spread : float
+        Coefficient of variation of the squared singular values; 0 for an orthogonal
+        block, or any multiple of one.
+    largest : float
+        Largest singular value, over `growth`.
+    leaves : float
+        Share of |J v|^2 outside the next subspace, v random inside this one; 0 where the
+        block carries the subspace.
+    enters : float
+        Share of |J v|^2 inside the next subspace, v random outside this one.
+
+    Source: Assumption 2 and Theorem 1; ours.
+    """
+
+    growth: float
+    spread: float
+    largest: float
+    leaves: float
+    enters: float
+
+
+def block_functions(
+    model: nn.Module, inputs: Mapping[str, Any]
+) -> tuple[list[Tensor], list[Callable[[Tensor], Tensor]], Tensor]:
+    """Take a model apart into its blocks, with all else that they are given held fixed.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In evaluation mode.
+    inputs : mapping of str to tensor
+        Arguments of the forward; the attention mask and positions of this call stay.
+
+    Returns
+    -------
+    states : list of T + 1 tensors (B, l, d)
+    functions : list of T callables
+        F_t, with F_t(x_t) = x_{t+1}.
+    mask : (B, l) bool tensor
+
+    Raises
+    ------
+    ValueError
+        A model in training mode.
+
+    Examples
+    --------
+    >>> from transformers import GPT2Config, GPT2Model
+    >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)).eval()
+    >>> states, blocks, _ = block_functions(model, {"input_ids": torch.tensor([[1, 2, 3]])})
+    >>> torch.allclose(blocks[0](states[0]), states[1])
+    True
+
+    Source: paper Eq. (1).
+    """
+    if model.training:
+        raise ValueError("the model is in training mode; call model.eval() first")
+    found = find_blocks(model)
+    given: list[tuple[tuple, dict]] = []
+
+    def note(_module: nn.Module, args: tuple, kwargs: dict) -> None:
+        given.append((args, kwargs))
+
+    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in found.modules]
+    try:
+        with torch.no_grad(), found.reading() as values:
+            found.model(**uncached(found.model, inputs))
+            states = [x.clone() for x in values]
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+    def function(t: int) -> Callable[[Tensor], Tensor]:
+        module, (args, kwargs) = found.modules[t], given[t]
+        name = None if args else next(k for k, v in kwargs.items() if v is not None)
+
+        def block(x: Tensor) -> Tensor:
+            if name is None:
+                output = module(x, *args[1:], **kwargs)
+            else:
+                output = module(**{**kwargs, name: x})
+            return output[0] if isinstance(output, tuple) else output
+
+        return block
+
+    mask = token_mask(inputs.get("attention_mask"), states[0])
+    return states, [function(t) for t in range(found.depth)], mask
+
+
+def block_geometry(
+    block: Callable[[Tensor], Tensor],
+    x: Tensor,
+    mask: Tensor,
+    here: Tensor,
+    there: Tensor,
+    draws: int = 8,
+    seed: int = 0,
+) -> BlockGeometry:
+    """Measure the derivative of one block by products with random vectors.
+
+    Parameters
+    ----------
+    block : callable (B, l, d) -> (B, l, d)
+        Differentiable, also in forward mode.
+    x : (B, l, d) tensor
+        Clean states before it.
+    mask : (B, l) bool tensor
+        Real tokens; the others are left out of every vector.
+    here, there : (d, r) tensors
+        Orthonormal bases of the subspaces before and after the block.
+    draws : int
+        Random vectors; at least 1.
+    seed : int
+
+    Returns
+    -------
+    BlockGeometry
+
+    Raises
+    ------
+    ValueError
+        No draws.
+
+    Examples
+    --------
+    >>> turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
+    >>> first, second = torch.eye(2)[:, :1], torch.eye(2)[:, 1:]
+    >>> x, mask = torch.ones(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)
+    >>> found = block_geometry(lambda x: x @ turn.T, x, mask, first, second)
+    >>> round(found.growth, 4), round(found.spread, 4), round(found.leaves, 4)
+    (1.0, 0.0, 0.0)
+    """
+    if draws < 1:
+        raise ValueError(f"draws is {draws}; give at least 1")
+    source = torch.Generator().manual_seed(seed)
+    real = mask[..., None].to(x)
+    here, there = here.to(x), there.to(x)
+
+    def random() -> Tensor:
+        return torch.randn(x.shape, generator=source).to(x) * real
+
+    def forward(v: Tensor) -> Tensor:
+        with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no forward derivative
+            return torch.func.jvp(block, (x,), (v,))[1] * real
+
+    def back(w: Tensor) -> Tensor:
+        with sdpa_kernel(SDPBackend.MATH):
+            return torch.func.vjp(block, x)[1](w * real)[0] * real
+
+    def inside(v: Tensor, basis: Tensor) -> Tensor:
+        return (v @ basis) @ basis.T
+
+    def size(v: Tensor) -> float:
+        return float((v.detach().double() ** 2).sum())
+
+    first = second = entries = 0.0
+    on = out = off = came = 0.0
+    for _ in range(draws):
+        v = random()
+        moved = forward(v)
+        entries += size(v)
+        first += size(moved)
+        second += size(back(moved))
+        kept = forward(inside(v, here))
+        on, out = on + size(kept), out + size(kept - inside(kept, there))
+        lost = forward(v - inside(v, here))
+        off, came = off + size(lost), came + size(inside(lost, there))
+    square = first / entries
+    v = random()
+    top = 0.0
+    for _ in range(12):  # power iteration on J^T J
+        v = v / v.norm()
+        v = back(forward(v))
+        top = float(v.detach().norm())
+    return BlockGeometry(
+        growth=square**0.5,
+        spread=max(0.0, second / entries / square**2 - 1) ** 0.5,
+        largest=(top / square) ** 0.5,
+        leaves=out / on if on else 0.0,
+        enters=came / off if off else 0.0,
+    )

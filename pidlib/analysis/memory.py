@@ -1,0 +1,129 @@
+"""How much more than one map of one state an estimate could use: memory, classes of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from pidlib.data.alignment import paired_units
+from pidlib.data.batches import input_device
+from pidlib.data.perturbations import Perturb, perturbed_rows
+from pidlib.hooks import read_states
+from pidlib.theory.wiener import shrunk
+
+
+def memory_shares(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    perturb: Perturb,
+    seed: int = 0,
+    batch_size: int = 64,
+) -> list[dict[str, float]]:
+    """Error of estimates of clean states: from a perturbed state, with more beside it.
+
+    All estimates are regressions over changed words, fitted on the first half of the rows
+    and measured on the second. No control is attached.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, perturb, seed, batch_size
+        As for `pidlib.estimation.layerwise.fit_estimates`; at least 4 rows.
+
+    Returns
+    -------
+    list of dict
+        By controlled state t >= 1: root mean squares over changed words of the second half, as
+        shares of the spread of clean states: `change`, the error of no estimate; `alone`, one
+        map of x_t; `memory`, one map of x_t and x_{t-1}; `classes`, a map of x_t for words that
+        arrive in one piece and another for those that arrive in several (that of all words
+        for a class with fewer than two words to fit).
+
+    Raises
+    ------
+    ValueError
+        Fewer than 4 rows, no changed word in either half, or as `paired_units`.
+
+    Source: ours; equations kalman-memory, kalman-none.
+    """
+    if len(rows) < 4:
+        raise ValueError(f"{len(rows)} rows; give at least 4, half to fit and half to measure")
+    changed = perturbed_rows(rows, perturb, seed)
+    half = len(rows) // 2
+    fitted, measured = (
+        _states(model, tokenizer, rows, changed, part, batch_size)
+        for part in (range(half), range(half, len(rows)))
+    )
+    found = []
+    for t in range(1, len(fitted.clean) - 1):  # x_T is never controlled
+        x, p, q = measured.clean[t], measured.seen[t], measured.seen[t - 1]
+        wanted, known, before = fitted.clean[t], fitted.seen[t], fitted.seen[t - 1]
+        estimates = {
+            "change": p,
+            "alone": _regression(known, wanted)(p),
+            "memory": _regression(np.hstack([known, before]), wanted)(np.hstack([p, q])),
+        }
+        estimates["classes"] = estimates["alone"].copy()
+        for kind in (False, True):
+            if (fitted.split == kind).sum() < 2:
+                continue
+            apart = _regression(known[fitted.split == kind], wanted[fitted.split == kind])
+            estimates["classes"][measured.split == kind] = apart(p[measured.split == kind])
+        size = x.var(0).sum()
+        errors = {k: (((e - x) ** 2).sum(1).mean() / size) ** 0.5 for k, e in estimates.items()}
+        found.append({"t": t, **{k: float(v) for k, v in errors.items()}})
+    return found
+
+
+class _Words(NamedTuple):
+    """Changed words: states (words, d) by t, clean and as seen; which arrive in several pieces."""
+
+    clean: list[np.ndarray]
+    seen: list[np.ndarray]
+    split: np.ndarray
+
+
+def _states(
+    model: Any, tokenizer: Any, rows: Any, changed: Any, part: range, batch_size: int
+) -> _Words:
+    clean_states, seen_states, split = [], [], []
+    embed = model.get_input_embeddings()
+    texts = {k: [v for v in changed[k][0].values() if isinstance(v, str)] for k in part}
+    order = sorted(part, key=lambda k: sum(map(len, texts[k])))  # little is spent on padding
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
+        clean, moved = paired_units(
+            tokenizer,
+            [rows[k] for k in chosen],
+            [changed[k][1] for k in chosen],
+            [changed[k][0] for k in chosen],
+            input_device(model),
+        )
+        with torch.no_grad():
+            # Of the tokens themselves: what stands after a split word moves, and is not changed.
+            own = [one.means(embed(one.inputs["input_ids"])) for one in (clean, moved)]
+            pair = [read_states(model, one.inputs).values for one in (clean, moved)]
+        both = clean.whole & moved.whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
+        split.append((moved.sizes()[both] > 1).numpy())
+        for kept, one, values in zip(
+            (clean_states, seen_states), (clean, moved), pair, strict=True
+        ):
+            kept.append([one.means(v)[both].cpu().numpy() for v in values])
+    joined = [
+        [np.concatenate(state) for state in zip(*kept, strict=True)]
+        for kept in (clean_states, seen_states)
+    ]
+    if len(joined[0][0]) == 0:
+        raise ValueError(f"no word of {len(part)} rows was changed; give more rows or more edits")
+    return _Words(*joined, np.concatenate(split))
+
+
+def _regression(seen: np.ndarray, wanted: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """The map of the least squared error, with the covariance of what is seen shrunk."""
+    m, w = seen.mean(0), wanted.mean(0)
+    covariance = shrunk((seen - m).T @ (seen - m) / len(seen), len(seen))
+    A = np.linalg.solve(covariance, (seen - m).T @ (wanted - w) / len(seen))
+    return lambda x: (x - m) @ A + w

@@ -1,0 +1,17 @@
+"""Attacks by words: recipes, components, synonyms, outcomes."""
+
+from __future__ import annotations
+
+from pidlib.attacks.attack import RECIPES, attack, explain
+from pidlib.attacks.attacker import Explanation, Step
+from pidlib.attacks.inflections import parts_of_speech
+from pidlib.attacks.outcomes import (
+    AttackCounts,
+    Outcome,
+    OutcomeFile,
+    OutcomeLog,
+    attack_table,
+    read_outcomes,
+    transfer_rows,
+)
+from pidlib.attacks.synonyms import RESOURCES, SOURCES, candidates, words_for

@@ -1,0 +1,201 @@
+"""Attacks on a classifier of text: four recipes, resumable, stored as edits.
+
+A2T, PSO, TextBugger and TextFooler (§3.1), of TextAttack's goal functions, searches and
+constraints, with our resources where it would download its own.
+TextAttack is imported when an attack starts, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pidlib.attacks.attacker import Engine, Explanation, Step
+from pidlib.attacks.outcomes import (
+    AttackCounts,
+    Outcome,
+    OutcomeFile,
+    OutcomeLog,
+    attack_table,
+    read_outcomes,
+    transfer_rows,
+)
+from pidlib.attacks.synonyms import RESOURCES
+from pidlib.data.batches import texts
+from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.data.labels import check_labels, label_order
+from pidlib.data.perturbations import Candidates
+
+__all__ = [
+    "RECIPES", "RESOURCES", "AttackCounts", "Edit", "Explanation", "Outcome", "OutcomeFile", "Step",
+    "attack", "attack_table", "explain", "read_outcomes", "rebuild", "transfer_rows",
+]  # fmt: skip
+
+RECIPES = ("a2t", "pso", "textbugger", "textfooler")
+
+
+def attack(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    recipe: str = "textfooler",
+    resources: str | Candidates = "lexicon",
+    seed: int = 0,
+    *,
+    ids: Sequence[int] | None = None,
+    log: str | Path | None = None,
+    data: str | None = None,
+    about: Mapping[str, Any] | None = None,
+    max_length: int = 256,
+    budget: int | None = None,
+    progress: bool = False,
+) -> list[Outcome]:
+    """Attack every row and return what became of it.
+
+    Each row has its own random seed, made of `seed` and its id, and starts with an empty
+    memory: a run in parts, resumed or in another order has the same outcomes. The global
+    random states are left as they were.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        Sequence classifier with named labels. With a controller attached, the attacker
+        sees the controlled model (an adaptive attack); without, the examples can be shown
+        to a controlled model afterwards (a transfer attack, the paper's protocol).
+    tokenizer : transformers.PreTrainedTokenizerBase
+    rows : sequence of mappings
+        `premise`, `hypothesis` and `label`, or `text` and `label`. TextBugger changes
+        premise and hypothesis, the others only the hypothesis.
+    recipe : str
+        `"a2t"`, `"pso"`, `"textbugger"` or `"textfooler"`.
+    resources : str or Candidates
+        Where synonyms come from: `"lexicon"`, `"ppdb"`, `"ppdb-wide"` (about twice the words) or
+        `"stock"` (downloads).
+    seed : int
+        At least 0.
+    ids : sequence of int, optional
+        Ids of the rows in their split; by default 0, 1, ...
+    log : path, optional
+        File of outcomes, one line each, written as they come. If it exists, rows already
+        there are not attacked again; another configuration is refused.
+    data : str, optional
+        Name of the data, told in the log.
+    about : mapping, optional
+        What else decides the outcomes and must agree on resuming, such as the attached
+        controller's settings (the weights' hash does not show it).
+    max_length : int
+        Tokens a text; more is cut.
+    budget : int, optional
+        Most queries an example, at least 2 (the first is for the text as it is).
+    progress : bool
+        Show a bar on standard error.
+
+    Returns
+    -------
+    list of Outcome
+        One a row, in the order of `rows`.
+
+    Raises
+    ------
+    ValueError
+        An unknown recipe or resource, no rows, labels out of range, a negative seed, a
+        budget below 2, ids that repeat, or a log of another configuration.
+    FileNotFoundError
+        Resources that are not there, with the remedy.
+
+    Examples
+    --------
+    >>> attack(None, None, [], recipe="shouting")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown recipe 'shouting'; known: ['a2t', 'pso', 'textbugger', 'textfooler']
+
+    Source: §3.1. Departure: resources, see `pidlib.attacks.components` and `pidlib.attacks.recipes`.
+    """
+    ids = _check(model, rows, recipe, resources, seed, ids)
+    if budget is not None and (isinstance(budget, bool) or budget < 2):
+        raise ValueError(
+            f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
+            "them for the text as it is (None: no limit)"
+        )
+    engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
+    file = None
+    if log is not None:
+        configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
+        from pidlib.io.environment import machine, versions
+
+        file = OutcomeLog(log, configuration, {"versions": versions(), "machine": machine()})
+    places = range(len(rows))
+    if progress:
+        from tqdm.auto import tqdm
+
+        places = tqdm(places, desc=recipe, unit="example")
+    outcomes = []
+    for place in places:
+        row, key = rows[place], ids[place]
+        known = file.done.get(key) if file else None
+        if known is not None and known.row != row_hash(row):
+            raise ValueError(f"{file.path.name} holds another text for row {key}; give another log")
+        outcome = known or engine.attack(row, key)
+        if file and known is None:
+            file.append(outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def explain(
+    model: Any,
+    tokenizer: Any,
+    row: Mapping[str, Any],
+    recipe: str = "textfooler",
+    resources: str | Candidates = "lexicon",
+    seed: int = 0,
+    *,
+    id: int = 0,
+    max_length: int = 256,
+) -> Explanation:
+    """Attack one row and tell each step: the ranking of words, then each replacement.
+
+    Parameters
+    ----------
+    model, tokenizer, recipe, resources, seed, max_length
+        As for `attack`.
+    row : mapping
+    id : int
+        The row's id; with the same seed, the attack is the one that `attack` makes.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As for `attack`.
+
+    Source: §3.1; the searches are TextAttack's.
+    """
+    _check(model, [row], recipe, resources, seed, [id])
+    engine = Engine(model, tokenizer, recipe, resources, seed, max_length)
+    return engine.explain(row, id)
+
+
+def _check(
+    model: Any, rows: Sequence, recipe: str, resources: Any, seed: int, ids: Sequence[int] | None
+) -> list[int]:
+    if recipe not in RECIPES:
+        raise ValueError(f"unknown recipe {recipe!r}; known: {list(RECIPES)}")
+    if isinstance(resources, str) and resources not in RESOURCES:
+        raise ValueError(f"unknown resources {resources!r}; known: {list(RESOURCES)}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed is {seed!r}; it must be a whole number, at least 0")
+    texts(rows)
+    missing = [k for k in range(len(rows)) if "label" not in rows[k]]
+    if missing:
+        raise ValueError(f"row {missing[0]} has no label; an attack needs the true one")
+    check_labels([rows[k]["label"] for k in range(len(rows))], len(label_order(model.config)))
+    ids = list(range(len(rows))) if ids is None else [int(k) for k in ids]
+    if len(ids) != len(rows) or len(set(ids)) != len(ids) or min(ids) < 0:
+        raise ValueError(f"{len(ids)} ids for {len(rows)} rows; give each its own, at least 0")
+    return ids

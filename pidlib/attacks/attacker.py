@@ -1,0 +1,215 @@
+"""One attack built for one model: seeds, example by example, told step by step."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from pidlib.attacks.outcomes import Outcome
+from pidlib.data.edits import find_edits, row_hash, word_spans
+from pidlib.data.perturbations import Candidates
+
+
+class Step(NamedTuple):
+    """One step: the words before and after, the text after it, and its probabilities.
+
+    Attributes
+    ----------
+    before, after : str
+        The words that stood there, and those that stand there now.
+    text : str
+        The last column, as it stands after the change.
+    probabilities : tuple of float
+        Of the labels, after the change.
+    """
+
+    before: str
+    after: str
+    text: str
+    probabilities: tuple[float, ...]
+
+
+class Explanation(NamedTuple):
+    """An attack told step by step.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    probabilities : tuple of float
+        Of the labels, before the attack.
+    importance : tuple of (word, number)
+        Words that may change, most important first. The number is how much the probability
+        of the true label falls when the word is deleted; for A2T, the sum of the sizes of
+        the gradient by the word's embedding. PSO ranks no words: none.
+    steps : tuple of Step
+    """
+
+    outcome: Outcome
+    probabilities: tuple[float, ...]
+    importance: tuple[tuple[str, float], ...]
+    steps: tuple[Step, ...]
+
+
+@contextmanager
+def seeded(seed: int, key: int) -> Iterator[None]:
+    """Seed Python, numpy and torch from (seed, row id); put the old states back after."""
+    number = int(np.random.SeedSequence([seed, key]).generate_state(1)[0])
+    kept = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        random.seed(number)
+        np.random.seed(number)
+        torch.manual_seed(number)
+        try:
+            yield
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])
+
+
+class Engine:
+    """A recipe built once for one model."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        recipe: str,
+        resources: str | Candidates,
+        seed: int,
+        max_length: int,
+        budget: int | None = None,
+    ) -> None:
+        from pidlib.attacks import components as kits
+        from pidlib.attacks import recipes
+
+        parts = kits.parts_of(resources, recipe)
+        self.victim = recipes.Victim(model, tokenizer, max_length)
+        self.search = recipes.RECIPES[recipe](self.victim, parts)
+        if budget is not None:
+            self.search.goal_function.query_budget = budget
+        self.seed = seed
+        self._text = recipes.ta.shared.AttackedText
+        self._told = {
+            "recipe": recipe,
+            "resources": resources if isinstance(resources, str) else resources.name,
+            "resources_sha256": parts.sha256,
+            "seed": seed,
+            "max_length": max_length,
+            "budget": budget,
+        }
+
+    def configuration(self) -> dict[str, Any]:
+        """What decides the outcomes, as the header of a log holds it."""
+        from importlib.metadata import version
+
+        modules = list(self.victim.model.modules())
+        hooked = any(m._forward_pre_hooks or m._forward_hooks for m in modules)
+        return self._told | {
+            "weights_sha256": weights_sha256(self.victim.model),
+            "hooked": hooked,
+            "textattack": version("textattack"),
+        }
+
+    def attack(self, row: Mapping[str, Any], key: int) -> Outcome:
+        """Attack one row under the seed of its id."""
+        example = _example(row, key)
+        self.victim.forget()
+        with seeded(self.seed, key):
+            self.search.clear_cache()
+            result = self.search.attack(example, int(row["label"]))
+        kind = type(result).__name__.removesuffix("AttackResult").lower()
+        attacked = _columns(result.perturbed_result.attacked_text)
+        return Outcome(
+            id=key,
+            status={"successful": "succeeded"}.get(kind, kind),
+            edits=find_edits(row, dict(zip(example, attacked, strict=True))),
+            queries=int(result.num_queries),
+            forwards=self.victim.forwards,
+            row=row_hash(row),
+        )
+
+    def explain(self, row: Mapping[str, Any], key: int) -> Explanation:
+        """Attack one row, search again, and walk back through the texts found.
+
+        TextAttack cuts the chain of texts when an attack ends, so the search is repeated
+        with the same seed; the model's answers are remembered.
+        """
+        outcome = self.attack(row, key)
+        label = int(row["label"])
+        original = self._text(_example(row, key))
+        start = self._probabilities(original)
+        if outcome.status == "skipped":
+            return Explanation(outcome, start, (), ())
+        with seeded(self.seed, key):
+            self.search.clear_cache()
+            first, _ = self.search.goal_function.init_attack_example(original, label)
+            text = self.search.search_method(first).attacked_text
+        steps = []
+        while "previous_attacked_text" in text.attack_attrs:
+            before = text.attack_attrs["previous_attacked_text"]
+            changed = _changed(before, text)
+            if changed:  # a particle may stay where it is
+                old, new = (" … ".join(words) for words in zip(*changed, strict=True))
+                steps.append(Step(old, new, _columns(text)[-1], self._probabilities(text)))
+            text = before
+        ranked = self._importance(original, start[label], label)
+        return Explanation(outcome, start, ranked, tuple(reversed(steps)))
+
+    def _importance(self, text: Any, start: float, label: int) -> tuple[tuple[str, float], ...]:
+        """Words as the search ranks them, with the number that it ranks by."""
+        method = getattr(self.search.search_method, "wir_method", None)
+        if method is None:
+            return ()
+        _, places = self.search.get_indices_to_order(text)
+        if method == "gradient":
+            gradient = self.victim.get_grad(text.tokenizer_input)["gradient"]
+            tokens = text.align_with_model_tokens(self.victim)
+            placed = [k for k in places if tokens[k]]
+            sizes = [np.abs(gradient[tokens[k]].mean(0)).sum() for k in placed]
+            scores = dict(zip(placed, map(float, sizes), strict=True))
+        else:
+            without = {k: self._probabilities(text.delete_word_at_index(k)) for k in places}
+            scores = {k: start - answer[label] for k, answer in without.items()}
+        return tuple((text.words[k], scores[k]) for k in sorted(scores, key=lambda k: -scores[k]))
+
+    def _probabilities(self, text: Any) -> tuple[float, ...]:
+        return tuple(self.victim([text.tokenizer_input])[0].tolist())
+
+
+def _example(row: Mapping[str, Any], key: int) -> OrderedDict[str, str]:
+    columns = [c for c in ("premise", "hypothesis") if c in row] or ["text"]
+    if not word_spans(row[columns[-1]]):
+        raise ValueError(f"row {key} has no word in {columns[-1]!r} that could change")
+    return OrderedDict((column, row[column]) for column in columns)
+
+
+def _changed(before: Any, after: Any) -> list[tuple[str, str]]:
+    """Words replaced between two texts of one example, in any column."""
+    found = []
+    for old, new in zip(_columns(before), _columns(after), strict=True):
+        spans = word_spans(old)
+        for edit in find_edits({"text": old}, {"text": new}):
+            found.append((old[slice(*spans[edit.word])], edit.replacement))
+    return found
+
+
+def _columns(text: Any) -> tuple[str, ...]:
+    given = text.tokenizer_input
+    return (given,) if isinstance(given, str) else given
+
+
+def weights_sha256(model: torch.nn.Module) -> str:
+    """Sha256 of a model's weights and their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy())
+    return digest.hexdigest()

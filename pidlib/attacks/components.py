@@ -1,0 +1,221 @@
+"""The parts that TextAttack lacks offline: swaps, constraints, and sets of them.
+
+Importing this module imports TextAttack, which takes 5 to 15 seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from pidlib.attacks.inflections import parts_of_speech
+from pidlib.attacks.offline import load_textattack
+from pidlib.attacks.synonyms import OFFLINE, candidates
+from pidlib.data.perturbations import Candidates
+from pidlib.io.assets import ASSETS
+from pidlib.models import base_folder
+
+ta = load_textattack()
+_word_swaps = ta.transformations.word_swaps
+_encoders = ta.constraints.semantics.sentence_encoders
+_is_word_swap = ta.shared.validators.transformation_consists_of_word_swaps
+
+
+class SynonymSwap(_word_swaps.WordSwap):
+    """Replace a word by its candidates, in its own case.
+
+    Stock: the nearest words by counter-fitted vectors. Here: one of our resources,
+    because the vectors are a download.
+    """
+
+    def __init__(self, source: Candidates, max_candidates: int) -> None:
+        super().__init__()
+        self.source, self.max_candidates = source, max_candidates
+
+    def _get_replacement_words(self, word: str) -> list[str]:
+        found = self.source.synonyms(word.lower())[: self.max_candidates]
+        recover = _word_swaps.word_swap_embedding.recover_word_case
+        return [recover(other, word) for other in found]
+
+
+class HomoglyphSwap(_word_swaps.WordSwap):
+    """Replace one letter of a word by another that looks like it, at every place.
+
+    Stock: the same, but its class reads a list that the wheel of 0.3.11 does not hold.
+    Here: a list of 26 look-alikes, all of them letters to Unicode.
+    """
+
+    letters = json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
+
+    def _get_replacement_words(self, word: str) -> list[str]:
+        return [
+            word[:k] + self.letters[letter] + word[k + 1 :]
+            for k, letter in enumerate(word)
+            if letter in self.letters
+        ]
+
+
+class SamePartOfSpeech(ta.constraints.Constraint):
+    """Allow a swap only between words that can be the same part of speech.
+
+    Stock: tags each word in its context by NLTK's tagger, and lets nouns and verbs stand
+    for one another. Here: what a dictionary says of each word (lemminflect), because the
+    tagger is a download; words in no dictionary pass.
+    """
+
+    def __init__(self, allow_verb_noun_swap: bool = True) -> None:
+        super().__init__(compare_against_original=True)
+        self.allow_verb_noun_swap = allow_verb_noun_swap
+
+    def _check_constraint(self, transformed_text: Any, reference_text: Any) -> bool:
+        places = transformed_text.attack_attrs["newly_modified_indices"]
+        return all(self._agree(reference_text.words[k], transformed_text.words[k]) for k in places)
+
+    def _agree(self, old: str, new: str) -> bool:
+        a, b = parts_of_speech(old), parts_of_speech(new)
+        if not a or not b or a & b:
+            return True
+        return self.allow_verb_noun_swap and bool(a & {"NOUN", "VERB"} and b & {"NOUN", "VERB"})
+
+    def check_compatibility(self, transformation: Any) -> bool:
+        """Tell that only swaps of words are tested."""
+        return _is_word_swap(transformation)
+
+
+class SameMeaning(_encoders.sentence_bert.SBERT):
+    """TextAttack's SBERT constraint on the embedded MiniLM, each text encoded once.
+
+    Stock (both recipes): the Universal Sentence Encoder, a download of TensorFlow.
+    Here: MiniLM, with the stock threshold, window and metric. MiniLM's cosines are not
+    USE's: the numbers keep their place, not their exact strictness.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(model_name=str(base_folder()), **settings)
+        self._vectors: dict[str, torch.Tensor] = {}
+
+    def clear_cache(self) -> None:
+        """Forget the texts; TextAttack calls this after each example."""
+        self._vectors.clear()
+
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Vectors of the sentences (N, 384); those seen before are not computed again."""
+        unseen = [s for s in dict.fromkeys(sentences) if s not in self._vectors]
+        if unseen:
+            found = self.model.encode(
+                unseen, batch_size=64, convert_to_tensor=True, show_progress_bar=False
+            )
+            self._vectors.update(zip(unseen, found.cpu(), strict=True))
+        return torch.stack([self._vectors[s] for s in sentences])
+
+    def _check_constraint_many(self, transformed_texts: list, reference_text: Any) -> list:
+        """As stock, but texts shorter than the window are not encoded to be ignored."""
+        long = transformed_texts
+        if self.skip_text_shorter_than_window:
+            long = [t for t in transformed_texts if len(t.words) >= self.window_size]
+        kept = {id(t) for t in super()._check_constraint_many(long, reference_text)}
+        tested = {id(t) for t in long}
+        for text in transformed_texts:
+            if id(text) not in tested:
+                text.attack_attrs["similarity_score"] = 1.0
+        return [t for t in transformed_texts if id(t) in kept or id(t) not in tested]
+
+
+class OfflineParts:
+    """What the recipes are made of, from the given candidates."""
+
+    def __init__(self, source: Candidates) -> None:
+        self.sha256 = source.sha256
+        self._source = source
+        self._width = getattr(source, "width", 1)  # more than 1: a stronger attacker
+        # Stock: 60 particles, 20 rounds, six times the work.
+        self.swarm = (20 * self._width, 10)
+
+    def synonyms(self, max_candidates: int) -> Any:
+        """Swap of a word for its nearest candidates."""
+        return SynonymSwap(self._source, max_candidates * self._width)
+
+    def sememes(self) -> Any:
+        """Swap of a word for any of its candidates."""
+        # Stock: words with the same sememes in HowNet. Here: see `pidlib.attacks.wordnet`.
+        return SynonymSwap(self._source, max_candidates=60)
+
+    def word_constraints(self, min_cosine: float, allow_verb_noun_swap: bool) -> list:
+        """Constraints on the new word by itself."""
+        # Stock: counter-fitted cosine >= min_cosine. Here: the source has chosen its words.
+        return [SamePartOfSpeech(allow_verb_noun_swap)]
+
+    def meaning(self, **settings: Any) -> Any:
+        """Constraint on the meaning of the sentence."""
+        return SameMeaning(**settings)
+
+    close_meaning = meaning
+
+
+class StockParts:
+    """The stock parts, which TextAttack downloads."""
+
+    sha256 = "stock"
+    swarm = (60, 20)
+    _needs = {
+        "a2t": (),
+        "pso": ("OpenHowNet",),
+        "textbugger": ("tensorflow", "tensorflow_hub"),
+        "textfooler": ("tensorflow", "tensorflow_hub"),
+    }
+
+    def __init__(self, recipe: str) -> None:
+        absent = [name for name in self._needs[recipe] if find_spec(name) is None]
+        if absent:
+            raise FileNotFoundError(
+                f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "
+                "and the network for TextAttack's word lists and vectors; without them use one "
+                f"of {list(OFFLINE)}"
+            )
+        try:
+            self._sememes = ta.transformations.WordSwapHowNet() if recipe == "pso" else None
+            if recipe != "pso":
+                self._embedding = ta.shared.WordEmbedding.counterfitted_GLOVE_embedding()
+            import nltk
+
+            for name in ("averaged_perceptron_tagger_eng", "universal_tagset"):
+                nltk.download(name, quiet=True, raise_on_error=True)
+        except Exception as problem:
+            raise FileNotFoundError(
+                f"resources='stock' could not download what {recipe} needs ({problem}); "
+                f"connect, or use one of {list(OFFLINE)}"
+            ) from problem
+
+    def synonyms(self, max_candidates: int) -> Any:
+        """Swap of a word for its nearest candidates."""
+        return ta.transformations.WordSwapEmbedding(max_candidates, self._embedding)
+
+    def sememes(self) -> Any:
+        """Swap of a word for those with the same sememes."""
+        return self._sememes
+
+    def word_constraints(self, min_cosine: float, allow_verb_noun_swap: bool) -> list:
+        """Constraints on the new word by itself."""
+        return [
+            ta.constraints.semantics.WordEmbeddingDistance(self._embedding, min_cos_sim=min_cosine),
+            ta.constraints.grammaticality.PartOfSpeech(allow_verb_noun_swap=allow_verb_noun_swap),
+        ]
+
+    def meaning(self, **settings: Any) -> Any:
+        """Constraint on the meaning of the sentence."""
+        return _encoders.UniversalSentenceEncoder(**settings)
+
+    def close_meaning(self, **settings: Any) -> Any:
+        """Constraint on the meaning of the sentence, by A2T's encoder."""
+        return _encoders.SBERT(model_name="stsb-distilbert-base", **settings)
+
+
+def parts_of(resources: str | Candidates, recipe: str) -> OfflineParts | StockParts:
+    """Parts for the resources of a name, or for a source of candidates of your own."""
+    if resources == "stock":
+        return StockParts(recipe)
+    return OfflineParts(candidates(resources, recipe) if isinstance(resources, str) else resources)

@@ -1,0 +1,85 @@
+"""Dictionary forms, parts of speech and inflections of single words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
+
+
+def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
+    """Words that no attack may put in each other's place, from lines of such words."""
+    barred: dict[str, set[str]] = {}
+    for line in lines:
+        group = set(line.split())
+        for word in group:
+            barred.setdefault(word, set()).update(group - {word})
+    return barred
+
+
+@cache
+def lemmas(word: str) -> frozenset[str]:
+    """Dictionary forms of a word, of whatever part of speech."""
+    return frozenset(w for found in _lemmas(word).values() for w in found) or frozenset({word})
+
+
+def parts_of_speech(word: str) -> frozenset[str]:
+    """Parts of speech that a word can be; empty when it is in no dictionary.
+
+    Parameters
+    ----------
+    word : str
+        In lower case.
+
+    Returns
+    -------
+    frozenset of str
+        Universal tags, such as NOUN.
+
+    Examples
+    --------
+    >>> sorted(parts_of_speech("running")), sorted(parts_of_speech("qzxv"))
+    (['NOUN', 'VERB'], [])
+
+    Source: lemminflect.
+    """
+    return frozenset(_lemmas(word.lower()))
+
+
+@cache
+def tags(word: str) -> frozenset[tuple[str, str]]:
+    """Inflections that a word can be, as (part of speech, Penn tag)."""
+    from lemminflect import getAllInflections
+
+    found = set()
+    for part, bases in _lemmas(word).items():
+        for base in bases:
+            for tag, forms in getAllInflections(base, part).items():
+                if word in forms and (word != base or tag in BASE_TAGS):
+                    found.add((part, tag))
+    return frozenset(found or {("NOUN", "NNS" if word.endswith("s") else "NN")})
+
+
+@cache
+def inflected_like(word: str, model: str) -> tuple[str, ...]:
+    """Forms of a word that have an inflection of the model word."""
+    from lemminflect import getInflection
+
+    wanted = tags(model)
+    if any(tag == "VBG" for _, tag in wanted):  # in captions, "running" is a verb
+        wanted = {("VERB", "VBG")}
+    forms = set()
+    for part, tag in wanted:
+        for base in _lemmas(word).get(part, ()):
+            found = getInflection(base, tag, inflect_oov=False)
+            forms.update(form for form in found if form != base or tag in BASE_TAGS)
+    return tuple(sorted(form for form in forms if re.fullmatch("[a-z]{2,}", form)))
+
+
+@cache
+def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
+    from lemminflect import getAllLemmas
+
+    return {part: bases for part, bases in getAllLemmas(word).items() if part != "PROPN"}

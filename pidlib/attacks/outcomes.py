@@ -1,0 +1,337 @@
+"""What an attack did to each example, and the file that holds it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.io.strict_json import COUNT, OBJECT, TEXT, Kind, check_fields, parse_json, told
+
+SCHEMA = "pidlib-outcomes/1"
+STATUSES = ("succeeded", "failed", "skipped")
+_HEADER: dict[str, Kind] = {"schema": TEXT, "configuration": OBJECT}
+
+
+def _are_edits(value: Any) -> bool:
+    """Whether a value is a list of [column, word, replacement]."""
+    return isinstance(value, list) and all(
+        isinstance(edit, list) and [type(part) for part in edit] == [str, int, str] and edit[1] >= 0
+        for edit in value
+    )
+
+
+_LINE: dict[str, Kind] = {
+    "id": COUNT,
+    "status": (f"one of {list(STATUSES)}", lambda v: v in STATUSES),
+    "edits": ("a list of [column, word, replacement]", _are_edits),
+    "queries": COUNT,
+    "forwards": COUNT,
+    "row": TEXT,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack did to one example.
+
+    Attributes
+    ----------
+    id : int
+        Index of the row in its split.
+    status : str
+        `"succeeded"`: the label was right and is now wrong. `"failed"`: it stayed right;
+        the altered text is kept all the same. `"skipped"`: it was wrong before the attack.
+    edits : tuple of Edit
+        What `rebuild` applies to the row.
+    queries : int
+        Answers that TextAttack asked for, repeated ones included.
+    forwards : int
+        Distinct texts that the model really computed.
+    row : str
+        Hash of the row's text and label.
+    """
+
+    id: int
+    status: str
+    edits: tuple[Edit, ...]
+    queries: int
+    forwards: int
+    row: str
+
+    def as_json(self) -> str:
+        """One line of JSON, without the line break.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(
+            {
+                "id": self.id,
+                "status": self.status,
+                "edits": [list(edit) for edit in self.edits],
+                "queries": self.queries,
+                "forwards": self.forwards,
+                "row": self.row,
+            },
+            ensure_ascii=False,
+        )
+
+    @classmethod
+    def from_json(cls, line: str | bytes) -> Outcome:
+        """Read the outcome from one line of JSON; a ValueError says what is wrong with it.
+
+        Parameters
+        ----------
+        line : str or bytes
+
+        Returns
+        -------
+        Outcome
+        """
+        stored = parse_json(line)
+        check_fields(stored, _LINE, "the outcome", others=True)
+        return cls(
+            id=stored["id"],
+            status=stored["status"],
+            edits=tuple(Edit(*edit) for edit in stored["edits"]),
+            queries=stored["queries"],
+            forwards=stored["forwards"],
+            row=stored["row"],
+        )
+
+
+class OutcomeFile(NamedTuple):
+    """A file of outcomes: its header, the outcomes, and the bytes that are whole.
+
+    Attributes
+    ----------
+    header : dict
+        Configuration of the attack, the first line.
+    outcomes : list of Outcome
+    whole_bytes : int
+        Where the last whole line ends; what follows was cut off.
+    """
+
+    header: dict[str, Any]
+    outcomes: list[Outcome]
+    whole_bytes: int
+
+
+def read_outcomes(path: str | Path) -> OutcomeFile:
+    """Read a file of outcomes; a last line cut off in writing is dropped.
+
+    Parameters
+    ----------
+    path : path
+        JSON lines, the first of them the header.
+
+    Returns
+    -------
+    OutcomeFile
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A foreign file, or a broken line that is not the last.
+
+    Source: ours (long runs append one JSON line per example).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no outcomes at {path.name}; run an attack with log= first")
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1  # what follows the last line break was cut off
+    lines = content[:whole].split(b"\n")[:-1]
+    try:
+        header = parse_json(lines[0] if lines else b"")
+        check_fields(header, _HEADER, "the first line", others=True)
+        if header["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {told(header['schema'])}")
+    except ValueError as problem:
+        raise ValueError(
+            f"{path.name} is not a file of outcomes ({SCHEMA}): {problem}; give another path"
+        ) from None
+    outcomes = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            outcomes.append(Outcome.from_json(line))
+        except ValueError as problem:
+            raise ValueError(f"{path.name}, line {number}, is no outcome: {problem}") from None
+    return OutcomeFile(header, outcomes, whole)
+
+
+class OutcomeLog:
+    """A file of outcomes that grows by one line per example and can be resumed.
+
+    Parameters
+    ----------
+    path : path
+        Made when missing, its folder too; a file there must hold the same configuration.
+    configuration : mapping
+        What decides the outcomes: recipe, resources, model, data, seed.
+    made : mapping, optional
+        What is only told: versions, machine. It may differ on resuming.
+
+    Raises
+    ------
+    ValueError
+        When the file holds another configuration; the differing keys are named.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        configuration: Mapping[str, Any],
+        made: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        configuration = json.loads(json.dumps(configuration))
+        self.done: dict[int, Outcome] = {}
+        if self.path.is_file() and self.path.read_bytes().count(b"\n"):
+            header, outcomes, whole_bytes = read_outcomes(self.path)
+            _refuse_change(self.path, header["configuration"], configuration)
+            self.done = {outcome.id: outcome for outcome in outcomes}
+            with self.path.open("r+b") as file:
+                file.truncate(whole_bytes)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            header = {"schema": SCHEMA, "configuration": configuration, "made": dict(made or {})}
+            self.path.write_text(json.dumps(header, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def append(self, outcome: Outcome) -> None:
+        """Add one outcome and hand it to the operating system at once.
+
+        Parameters
+        ----------
+        outcome : Outcome
+        """
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(outcome.as_json() + "\n")
+        self.done[outcome.id] = outcome
+
+
+def _refuse_change(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    changed = [k for k in sorted({*stored, *wanted}) if stored.get(k) != wanted.get(k)]
+    if changed:
+        told = "; ".join(f"{k}: {stored.get(k)!r} there, {wanted.get(k)!r} now" for k in changed)
+        raise ValueError(
+            f"{path.name} was made with another configuration ({told}); "
+            "give another log, or delete it"
+        )
+
+
+def transfer_rows(
+    rows: Sequence[Mapping[str, Any]],
+    outcomes: Iterable[Outcome],
+    ids: Sequence[int] | None = None,
+) -> list[dict[str, Any]]:
+    """Attacked rows, ready to be shown to another model.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        The rows attacked, or the whole split.
+    outcomes : iterable of Outcome
+    ids : sequence of int, optional
+        Row ids of `rows`; by default the id is the index.
+
+    Returns
+    -------
+    list of dict
+        In the order of the outcomes. Each row carries its `id` and its `kind`:
+        succeeded, failed (altered text, as in the published code) or skipped (unaltered).
+
+    Raises
+    ------
+    ValueError
+        A row that is missing, or whose text is not the one attacked.
+
+    Examples
+    --------
+    >>> row = {"text": "a fine film", "label": 1}
+    >>> one = Outcome(0, "succeeded", (Edit("text", 1, "nice"),), 9, 7, row_hash(row))
+    >>> transfer_rows([row], [one])
+    [{'text': 'a nice film', 'label': 1, 'id': 0, 'kind': 'succeeded'}]
+
+    Source: §3.1 (examples made against the uncontrolled model).
+    """
+    places = {int(k): place for place, k in enumerate(range(len(rows)) if ids is None else ids)}
+    attacked = []
+    for outcome in outcomes:
+        if outcome.id not in places:
+            raise ValueError(f"there is no row {outcome.id} among the {len(places)} rows given")
+        row = rows[places[outcome.id]]
+        if row_hash(row) != outcome.row:
+            raise ValueError(f"row {outcome.id} is not the text that was attacked; load that data")
+        changed = rebuild(row, outcome.edits)
+        attacked.append({**changed, "id": outcome.id, "kind": outcome.status})
+    return attacked
+
+
+class AttackCounts(NamedTuple):
+    """Counts of an attack. `clean` and `attacked`: right answers of `n` before and after.
+
+    Attributes
+    ----------
+    n, clean, attacked : int
+        Rows, and right answers before and after.
+    succeeded, failed, skipped : int
+        Rows by what the attack came to.
+    words_changed, queries : float
+        Medians: over attacks that succeeded, and over all that were not skipped.
+    forwards : int
+        Distinct texts that the model computed, in all.
+    """
+
+    n: int
+    clean: int
+    attacked: int
+    succeeded: int
+    failed: int
+    skipped: int
+    words_changed: float
+    queries: float
+    forwards: int
+
+
+def attack_table(outcomes: Sequence[Outcome]) -> AttackCounts:
+    """Count what an attack did.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+
+    Returns
+    -------
+    AttackCounts
+        Counts; `words_changed` is the median over succeeded attacks and `queries` over
+        attacks not skipped (0 when there is none); `forwards` is the sum.
+
+    Examples
+    --------
+    >>> print(attack_table([Outcome(0, "failed", (), 5, 4, ""), Outcome(1, "skipped", (), 1, 1, "")]))
+    AttackCounts(n=2, clean=1, attacked=1, succeeded=0, failed=1, skipped=1, words_changed=0, \
+queries=5, forwards=5)
+
+    Source: ours. TextAttack prints percentages only.
+    """
+    count = {status: sum(o.status == status for o in outcomes) for status in STATUSES}
+    changed = [len(o.edits) for o in outcomes if o.status == "succeeded"]
+    asked = [o.queries for o in outcomes if o.status != "skipped"]
+    return AttackCounts(
+        n=len(outcomes),
+        clean=count["succeeded"] + count["failed"],
+        attacked=count["failed"],
+        **count,
+        words_changed=statistics.median(changed) if changed else 0,
+        queries=statistics.median(asked) if asked else 0,
+        forwards=sum(o.forwards for o in outcomes),
+    )

@@ -1,0 +1,231 @@
+"""What the command line does: fit, evaluate, attack, diagnose. Each returns what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.cli.processes import begin_part, device, merge_parts, part_of, processes
+from pidlib.cli.settings import ESTIMATED, AttackSettings, EvaluateSettings, FitSettings, Settings
+from pidlib.controller import Feedback
+from pidlib.data.batches import input_device
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.fitting import Accumulators
+from pidlib.io.checkpoints import Checkpoint
+from pidlib.io.pretrained import CARD
+
+
+def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
+    """Fit a controller and write it to a folder.
+
+    A fit that was broken off goes on where it stopped: its sums are kept beside the folder, in
+    `OUT.unfinished`, until the controller is whole. (The law "wiener" begins again: it is short.)
+    """
+    from pidlib.estimation.estimator import Estimator
+    from pidlib.models import load_model
+    from pidlib.pid import PIDController
+
+    if (Path(out) / CARD).is_file() and not replace:
+        raise FileExistsError(
+            f"a controller is in {str(out)!r} already; pass --replace, or another"
+        )
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
+    rows = load_nli(settings.data, split=settings.split, n=settings.n)
+    common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+    part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
+    checkpoint = Checkpoint(
+        Path(out).with_name(f"{Path(out).name}.unfinished{part}"),
+        {"data": fingerprint(rows), **common, "part": part},
+        settings.every,
+    )
+    if settings.law in ESTIMATED:  # a rule of `Estimator`
+        if team.count > 1:
+            raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
+        from pidlib.attacks.synonyms import words_for
+        from pidlib.data.perturbations import RandomEdits
+
+        controller = Estimator.fit(
+            model,
+            tokenizer,
+            rows,
+            RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources)),
+            settings.layers,
+            settings.rho,
+            ESTIMATED[settings.law],
+            checkpoint=checkpoint,
+            **common,
+        )
+        table = controller.diagnose()
+    else:
+        from pidlib.data.batches import batches
+
+        stream = team.share(batches(tokenizer, rows, **common, device=input_device(model)))
+        controller = PIDController.from_batches(
+            model,
+            watched(stream, -(-len(rows) // settings.batch_size // team.count), "fit", team.first),
+            scheme=settings.scheme,
+            variance=settings.variance,
+            c=settings.c,
+            gains=settings.gains,
+            law=settings.law,
+            layers=settings.layers,
+            checkpoint=checkpoint,
+            merge=Accumulators.all_reduce if team.count > 1 else None,
+        )
+        table = controller.diagnose().records()
+    if team.first:
+        controller.save_pretrained(out)
+    team.wait()
+    checkpoint.clear()
+    return {
+        "settings": settings.told(),
+        "summary": controller.summary(),
+        "folder": str(out),
+        "data_sha256": fingerprint(rows),
+        "rows": table,
+        "processes": team.count,
+        "seconds": round(perf_counter() - started, 1),
+    }
+
+
+def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
+    """Count right answers with no control and, where one is given, under it."""
+    from pidlib.evaluation.accuracy import Proportion, compare, right_answers
+    from pidlib.models import load_model
+
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
+    rows = load_nli(settings.data, split=_split(settings), n=settings.n)
+    control = controller_of(settings.control, model)
+    places = list(team.share(range(len(rows))))
+
+    def judged() -> np.ndarray:
+        part = rows.select(places)
+        bits = right_answers(model, tokenizer, part, settings.batch_size) if places else []
+        return team.together(np.array(bits, dtype=bool), places, len(rows))
+
+    counts = {"none": judged()}
+    if control is not None:
+        with control.attached(model):
+            counts["control"] = judged()
+    told = {}
+    for name, bits in counts.items():
+        share = Proportion(int(bits.sum()), len(bits))
+        low, high = share.interval()
+        told[name] = {"right": share.right, "n": share.n, "low": low, "high": high}
+    found = {
+        "settings": settings.told(),
+        "data_sha256": fingerprint(rows),
+        "counts": told,
+        "processes": team.count,
+        "seconds": round(perf_counter() - started, 1),
+    }
+    if control is not None:
+        gain = compare(counts["none"], counts["control"])
+        low, high = gain.interval()
+        found["control"] = control.summary()
+        found["gain"] = {"won": gain.won, "lost": gain.lost, "low": low, "high": high, "p": gain.p}
+    return found
+
+
+def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[str, Any]:
+    """Attack rows, with no control or under one; go on where an earlier run stopped."""
+    from pidlib.attacks.attack import attack as run
+    from pidlib.attacks.attack import attack_table
+    from pidlib.models import load_model
+
+    started, team = perf_counter(), processes()
+    model, tokenizer = load_model(settings.model, device())
+    most = None if settings.n is None else settings.start + settings.n
+    rows = load_nli(settings.data, split=_split(settings), n=most)
+    if settings.start >= len(rows):
+        raise ValueError(f"start is {settings.start}; {settings.data!r} has {len(rows)} rows")
+    ids = list(range(settings.start, len(rows)))
+    control = controller_of(settings.control, model)
+    mine, part = ids, Path(log)
+    if len(ids) < team.count:
+        raise ValueError(f"{len(ids)} rows for {team.count} processes; give each at least one")
+    if team.count > 1:
+        mine, part = list(team.share(ids)), part_of(log, team)
+        begin_part(log, part, mine)
+    with _on(control, model):
+        outcomes = run(
+            model,
+            tokenizer,
+            rows.select(mine),
+            recipe=settings.recipe,
+            resources=settings.resources,
+            seed=settings.seed,
+            ids=mine,
+            log=part,
+            data=settings.data,
+            about={"control": control.summary()} if control is not None else None,
+            max_length=settings.max_length,
+            budget=settings.budget,
+            progress=progress and team.first,
+        )
+    if team.count > 1:
+        team.wait()
+        if team.first:
+            merge_parts(log, team.count)
+        team.wait()
+        chosen = set(ids)
+        outcomes = [o for o in read_outcomes(log).outcomes if o.id in chosen]
+    return {
+        "settings": settings.told(),
+        "control": control.summary() if control is not None else None,
+        "log": str(log),
+        "counts": attack_table(outcomes)._asdict(),
+        "processes": team.count,
+        "seconds": round(perf_counter() - started, 1),
+    }
+
+
+def diagnose(folder: Path) -> dict[str, Any]:
+    """Look into a controller that was kept, without its model."""
+    from pidlib.estimation.pretrained import load_controller
+
+    controller = load_controller(folder)
+    found = controller.diagnose()
+    rows = found if isinstance(found, list) else found.records()
+    return {"summary": controller.summary(), "rows": rows}
+
+
+def controller_of(name: str | None, model: Any) -> Feedback | None:
+    """Return a controller by its folder, or one that ships by its name."""
+    if name is None:
+        return None
+    from pidlib.estimation.pretrained import controls, load_control, load_controller
+
+    if name in controls():
+        return load_control(name, model)
+    if not Path(name).is_dir():
+        raise FileNotFoundError(
+            f"no controller {name!r}: give a folder that `fit` wrote, or one of {controls()}"
+        )
+    return load_controller(name)
+
+
+def watched(stream: Iterable[Any], total: int, told: str, shown: bool = True) -> Iterator[Any]:
+    """Yield a stream, with a bar and the time left on standard error."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True, quiet=not shown)
+    yield from track(stream, told, total, console=console, transient=True)
+
+
+def _on(control: Feedback | None, model: Any) -> AbstractContextManager:
+    return nullcontext() if control is None else control.attached(model)
+
+
+def _split(settings: Settings) -> str | None:
+    """Captions are judged on their test split, unless told otherwise."""
+    return "test" if settings.data == "captions" and not settings.split else settings.split

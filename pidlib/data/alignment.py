@@ -1,0 +1,122 @@
+"""Which tokens belong to which word, in a text and in its changed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pidlib.data.batches import MAX_LENGTH
+from pidlib.data.edits import COLUMNS, Edit, word_spans
+
+
+class Units(NamedTuple):
+    """Tokens of a batch by unit: words, and the model's own tokens such as [CLS]."""
+
+    inputs: Mapping[str, Tensor]
+    owner: Tensor
+    whole: Tensor
+
+    def means(self, x: Tensor) -> Tensor:
+        """Mean state (U, d) of each unit, in double precision; 0 for one without tokens."""
+        flat, owner = x.reshape(-1, x.shape[-1]), self.owner.reshape(-1).to(x.device)
+        inside = owner >= 0
+        sums = flat.new_zeros(len(self.whole), flat.shape[-1], dtype=torch.float64)
+        sums.index_add_(0, owner[inside], flat[inside].double())
+        return sums / self.sizes().clamp_min(1).to(x.device)[:, None]
+
+    def sizes(self) -> Tensor:
+        """How many tokens (U,) each unit has."""
+        owner = self.owner.reshape(-1)
+        return torch.bincount(owner[owner >= 0], minlength=len(self.whole))
+
+
+def paired_units(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    edits: Sequence[Sequence[Edit]],
+    changed: Sequence[Mapping[str, Any]],
+    device: torch.device | str = "cpu",
+    max_length: int = MAX_LENGTH,
+) -> tuple[Units, Units]:
+    """Tokenise rows and their changed forms, with one numbering of words for both."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"{type(tokenizer).__name__} doesn't tell the places of its tokens; use a fast one"
+        )
+    columns = [c for c in COLUMNS if isinstance(rows[0].get(c), str)]
+    for k, row in enumerate([*rows, *changed]):
+        if [c for c in COLUMNS if isinstance(row.get(c), str)] != columns or not columns:
+            raise ValueError(
+                f"row {k % len(rows)} has text in other columns than the first, {columns}; give "
+                "all rows the same of premise and hypothesis, or text"
+            )
+    spans = [_spans(row, of, columns) for row, of in zip(rows, edits, strict=True)]
+    before = [[clean for clean, _ in row] for row in spans]
+    after = [[moved for _, moved in row] for row in spans]
+    return (
+        _units(tokenizer, rows, columns, before, device, max_length),
+        _units(tokenizer, changed, columns, after, device, max_length),
+    )
+
+
+def _spans(
+    row: Mapping[str, Any], edits: Sequence[Edit], columns: Sequence[str]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Places (words, 2) before and after, for each column."""
+    new = {(edit.column, edit.word): edit.replacement for edit in edits}
+    found = []
+    for column in columns:
+        clean, moved, shift = word_spans(row[column]), [], 0
+        for k, (start, end) in enumerate(clean):
+            length = len(new.get((column, k), row[column][start:end]))
+            moved.append((start + shift, start + shift + length))
+            shift += length - (end - start)
+        found.append((np.array(clean).reshape(-1, 2), np.array(moved).reshape(-1, 2)))
+    return found
+
+
+def _units(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    spans: Sequence[Sequence[np.ndarray]],
+    device: torch.device | str,
+    max_length: int,
+) -> Units:
+    inputs = tokenizer(
+        *([row[c] for row in rows] for c in columns),
+        padding=True,
+        padding_side="right",  # the two texts are padded apart: on the left, places would move
+        truncation=True,
+        max_length=max_length,
+        return_tensors="pt",
+        return_offsets_mapping=True,
+    )
+    offsets, real = inputs.pop("offset_mapping").numpy(), inputs["attention_mask"].numpy()
+    owner = np.full(real.shape, -1)
+    whole: list[bool] = []
+    for b, of_row in enumerate(spans):
+        sides = np.array([-1 if s is None else s for s in inputs.sequence_ids(b)])
+        special = np.flatnonzero((sides < 0) & (real[b] > 0))
+        owner[b, special] = len(whole) + np.arange(len(special))
+        whole += [True] * len(special)
+        for side, places in enumerate(of_row):
+            tokens = np.flatnonzero((sides == side) & (offsets[b, :, 1] > offsets[b, :, 0]))
+            ends = offsets[b, tokens, 1]
+            if len(places) == 0:
+                continue
+            # some tokenizers count the space before a word to its first token
+            word = np.searchsorted(places[:, 0], ends - 1, side="right") - 1
+            inside = (word >= 0) & (ends <= places[word, 1])
+            owner[b, tokens[inside]] = len(whole) + word[inside]
+            first, last = np.full(len(places), np.iinfo(int).max), np.zeros(len(places), dtype=int)
+            np.minimum.at(first, word[inside], offsets[b, tokens[inside], 0])
+            np.maximum.at(last, word[inside], ends[inside])
+            filled = (places[:, 1] > places[:, 0]) & (first <= places[:, 0])
+            whole += (filled & (last == places[:, 1])).tolist()
+    kept = {key: value.to(device) for key, value in inputs.items()}
+    return Units(kept, torch.from_numpy(owner), torch.tensor(whole, dtype=torch.bool))

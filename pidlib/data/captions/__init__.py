@@ -1,0 +1,1 @@
+"""Pairs of captions, generated from a lexicon and a grammar."""

@@ -1,0 +1,204 @@
+"""Attacked text as edits of the original: which word became what."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+COLUMNS = ("premise", "hypothesis", "text")
+
+# TextAttack's words: runs of letters, digits and "'-_*@", the latter not at either end.
+# Three of its homoglyphs are no letters to Python, so it names them.
+_RUN = re.compile(r"[\w˗`×'\-_*@]+")
+_ENDS = "'-_*@"
+_STATES = 32  # partial alignments kept; the true one is nearly always the cheapest
+_REACH = 8  # a replacement may contain up to this many copies of what follows the word
+
+
+class Edit(NamedTuple):
+    """One word replaced: column name, place of the word in the column, what stands there now.
+
+    Attributes
+    ----------
+    column : str
+        `premise`, `hypothesis` or `text`.
+    word : int
+        Place of the word in the column, from 0.
+    replacement : str
+        What stands there now.
+    """
+
+    column: str
+    word: int
+    replacement: str
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Places of the words of a text, as TextAttack splits it.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of (start, end)
+        Characters `text[start:end]` are one word; what lies between is kept as it is.
+
+    Examples
+    --------
+    >>> text = "A man, well-fed, isn't 'late'."
+    >>> [text[start:end] for start, end in word_spans(text)]
+    ['A', 'man', 'well-fed', "isn't", 'late']
+
+    Source: `words_from_text` of TextAttack 0.3.11. Departure: no Chinese segmentation.
+    """
+    spans = []
+    for run in _RUN.finditer(text):
+        left = len(run[0]) - len(run[0].lstrip(_ENDS))
+        right = len(run[0].rstrip(_ENDS))
+        if left < right:
+            spans.append((run.start() + left, run.start() + right))
+    return spans
+
+
+def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
+    """Apply edits to the row they were made for.
+
+    Parameters
+    ----------
+    row : mapping
+        Keys `premise` and `hypothesis`, or `text`; others are passed on.
+    edits : sequence of Edit
+        Or triples `(column, word, replacement)`, as JSON gives them back.
+
+    Returns
+    -------
+    dict
+        A copy of the row with the attacked text.
+
+    Raises
+    ------
+    ValueError
+        A column or a word that the row does not have.
+
+    Examples
+    --------
+    >>> row = {"premise": "A man rides.", "hypothesis": "A man rides a bike.", "label": 1}
+    >>> rebuild(row, [Edit("hypothesis", 4, "bicycle")])["hypothesis"]
+    'A man rides a bicycle.'
+
+    Source: ours (text of real data is never stored, only edits).
+    """
+    changed = dict(row)
+    by_column: dict[str, dict[int, str]] = {}
+    for column, word, replacement in edits:
+        by_column.setdefault(column, {})[word] = replacement
+    for column, replacements in by_column.items():
+        if not isinstance(row.get(column), str):
+            raise ValueError(f"the edits name the column {column!r}; the row has {sorted(row)}")
+        spans = word_spans(row[column])
+        outside = [word for word in replacements if not 0 <= word < len(spans)]
+        if outside:
+            raise ValueError(
+                f"the edits change word {outside[0]} of {column!r}, which has {len(spans)} words; "
+                "they were made for another row"
+            )
+        text = row[column]
+        for word in sorted(replacements, reverse=True):
+            start, end = spans[word]
+            text = text[:start] + replacements[word] + text[end:]
+        changed[column] = text
+    return changed
+
+
+def find_edits(row: Mapping[str, Any], attacked: Mapping[str, str]) -> tuple[Edit, ...]:
+    """Edits that turn the row's text into the attacked text, checked by rebuilding.
+
+    Parameters
+    ----------
+    row : mapping
+    attacked : mapping of column name to text
+
+    Returns
+    -------
+    tuple of Edit
+        Few and small edits first: of all ways to cut the attacked text between the
+        original's separators, the one that changes the fewest words (then the fewest
+        letters). A word split by a space stays one edit.
+
+    Raises
+    ------
+    ValueError
+        When the attacked text is no replacement of words, for example after a reordering.
+
+    Examples
+    --------
+    >>> row = {"premise": "", "hypothesis": "The man is running fast ."}
+    >>> find_edits(row, {"hypothesis": "The man is ru nning quick ."})
+    (Edit(column='hypothesis', word=3, replacement='ru nning'), \
+Edit(column='hypothesis', word=4, replacement='quick'))
+    """
+    edits = []
+    for column, text in attacked.items():
+        if text != row[column]:
+            for word, replacement in _align(row[column], text):
+                edits.append(Edit(column, word, replacement))
+    again = rebuild(row, edits)
+    wrong = [column for column, text in attacked.items() if again[column] != text]
+    if wrong:
+        raise ValueError(f"the attacked {wrong[0]} is not the original with words replaced")
+    return tuple(edits)
+
+
+def _align(original: str, attacked: str) -> list[tuple[int, str]]:
+    """Cheapest assignment of pieces of the attacked text to the original's words."""
+    spans = word_spans(original)
+    if not spans:
+        return []
+    words = [original[a:b] for a, b in spans]
+    ends = [b for _, b in spans]
+    starts = [a for a, _ in spans[1:]]
+    gaps = [original[b:a] for b, a in zip(ends, starts, strict=False)]
+    tail = original[ends[-1] :]
+    # place in the attacked text -> (cost, pieces so far)
+    states: dict[int, tuple[float, tuple[str, ...]]] = {spans[0][0]: (0.0, ())}
+    for word, gap in zip(words, gaps, strict=False):
+        following: dict[int, tuple[float, tuple[str, ...]]] = {}
+        for place, (cost, pieces) in states.items():
+            end = place - 1
+            for _ in range(_REACH):
+                end = attacked.find(gap, end + 1)
+                if end < 0:
+                    break
+                piece = attacked[place:end]
+                total = cost + _cost(word, piece)
+                key = end + len(gap)
+                if key not in following or total < following[key][0]:
+                    following[key] = (total, (*pieces, piece))
+        cheapest = sorted(following.items(), key=lambda item: (item[1][0], item[0]))
+        states = dict(cheapest[:_STATES])
+    finished = []
+    for place, (cost, pieces) in states.items():
+        end = len(attacked) - len(tail)
+        if place <= end and attacked.endswith(tail):
+            piece = attacked[place:end]
+            finished.append((cost + _cost(words[-1], piece), (*pieces, piece)))
+    if not finished:
+        return []
+    pieces = min(finished)[1]
+    return [(k, new) for k, (old, new) in enumerate(zip(words, pieces, strict=True)) if old != new]
+
+
+def _cost(word: str, piece: str) -> float:
+    return 0.0 if word == piece else 2.0 - SequenceMatcher(None, word, piece, False).ratio()
+
+
+def row_hash(row: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits that tell one row's text and label from another's."""
+    kept = {key: row[key] for key in (*COLUMNS, "label") if key in row}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]

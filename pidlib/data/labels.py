@@ -1,0 +1,65 @@
+"""The labels of natural-language inference and how a model orders them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def label_order(config: Any) -> list[int]:
+    """Columns of a model's logits in the order of `LABELS`.
+
+    Parameters
+    ----------
+    config : transformers.PretrainedConfig
+        Configuration of a sequence classifier; its `id2label` names the columns.
+
+    Returns
+    -------
+    list of int
+        `order`, such that `logits[:, order]` has the columns entailment, neutral,
+        contradiction. The identity for a model of another task (its names are not
+        those of `LABELS`), whose labels are its own column numbers.
+
+    Raises
+    ------
+    ValueError
+        When three names are placeholders such as LABEL_0, which do not tell the order.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> names = {0: "CONTRADICTION", 1: "neutral", 2: "entailment"}
+    >>> label_order(SimpleNamespace(id2label=names))
+    [2, 1, 0]
+
+    Source: ours. The paper names no label order.
+    """
+    names = {int(k): str(v).strip().lower() for k, v in dict(config.id2label).items()}
+    placeholders = [v for v in names.values() if re.fullmatch(r"label_\d+", v)]
+    if placeholders and len(names) == len(LABELS):  # any other number is another task's
+        raise ValueError(
+            f"the model names its labels {sorted(names.values())}, which does not say which column "
+            "is entailment; set model.config.id2label, for example "
+            "{0: 'entailment', 1: 'neutral', 2: 'contradiction'}, in the order it was trained with"
+        )
+    if sorted(names.values()) == sorted(LABELS):
+        column = {name: k for k, name in names.items()}
+        return [column[name] for name in LABELS]
+    return sorted(names)
+
+
+def check_labels(labels: Iterable[int], count: int = len(LABELS)) -> list[int]:
+    """Labels as a list, each checked to be a whole number from 0 to `count` - 1."""
+    checked = []
+    for place, label in enumerate(labels):
+        if isinstance(label, bool) or int(label) != label or not 0 <= int(label) < count:
+            raise ValueError(
+                f"label {label!r} of row {place} is not one of 0..{count - 1}"
+                + (" (0 entailment, 1 neutral, 2 contradiction)" if count == 3 else "")
+            )
+        checked.append(int(label))
+    return checked

@@ -1,0 +1,245 @@
+"""Data sets of natural-language inference, in one schema."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pidlib.data.labels import LABELS
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+VARIABLE = "PIDLIB_DATA_DIR"
+COLUMNS = ("premise", "hypothesis", "label")
+
+
+def load_nli(name: str, split: str | None = None, n: int | None = None) -> Dataset:
+    """Load pairs of sentences with their labels.
+
+    Parameters
+    ----------
+    name : str
+        `"captions"`: the generator that ships with pidlib. A name without a slash, such
+        as `"snli-test"`: the file `snli-test.jsonl` in the folder that the environment
+        variable PIDLIB_DATA_DIR names. A path ending in `.jsonl`: that file. A name with
+        a slash, such as `"stanfordnlp/snli"`: a data set on the hub (needs the network).
+    split : str, optional
+        `"train"`, `"validation"` or `"test"`. Captions default to train; a file has no
+        splits; a hub data set needs one.
+    n : int, optional
+        Keep the first `n` rows. Ids of rows do not change with `n`.
+
+    Returns
+    -------
+    datasets.Dataset
+        Columns `premise`, `hypothesis` (str) and `label` (0 entailment, 1 neutral,
+        2 contradiction). A row's id is its place.
+
+    Raises
+    ------
+    FileNotFoundError
+        The file or the variable is missing. Nothing is put in its place.
+    ValueError
+        Unknown split, a broken line, a label outside 0..2, or no rows.
+
+    Examples
+    --------
+    >>> rows = load_nli("captions", split="test", n=3)
+    >>> len(rows), sorted(rows.features)
+    (3, ['hypothesis', 'label', 'premise'])
+
+    Source: §3.1 (SNLI, MNLI, ANLI). Departure: captions, which need no download.
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"n is {n}; it must be at least 1")
+    if name == "captions":
+        from pidlib.data.captions.generator import captions
+
+        rows = captions(split or "train", n)
+        return _dataset({key: row[key] for key in COLUMNS} for row in rows)
+    if name.endswith(".jsonl"):
+        path = Path(name)
+    elif "/" in name:
+        return _from_hub(name, split, n)
+    else:
+        path = data_folder(name) / f"{name}.jsonl"
+    if split is not None:
+        raise ValueError(f"the file {path.name} has no splits; leave split={split!r} out")
+    return _dataset(read_jsonl(path, n))
+
+
+def data_folder(wanted: str = "the data") -> Path:
+    """Return the folder that PIDLIB_DATA_DIR names.
+
+    Parameters
+    ----------
+    wanted : str
+        What the data is called in the error message.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    FileNotFoundError
+        The variable is unset or names no folder; the message says what to do.
+    """
+    value = os.environ.get(VARIABLE)
+    if not value:
+        raise FileNotFoundError(
+            f"{wanted!r} is read from the folder that {VARIABLE} names, which is not set; set it, "
+            "or use load_nli('captions'), or a data set on the hub such as 'stanfordnlp/snli'"
+        )
+    folder = Path(value)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{VARIABLE}={value} is not a folder")
+    return folder
+
+
+def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
+    """Rows of a JSON-lines file, each checked.
+
+    Parameters
+    ----------
+    path : Path
+    n : int, optional
+        How many rows, from the first on; all by default.
+
+    Returns
+    -------
+    list of dict
+        With `premise`, `hypothesis` and `label`.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file; the message lists those beside it.
+    ValueError
+        A line that is not JSON, lacks a key, or has a label outside 0..2; its number is named.
+    """
+    if not path.is_file():
+        beside = sorted(p.stem for p in path.parent.glob("*.jsonl")) if path.parent.is_dir() else []
+        raise FileNotFoundError(f"no file {path.name} in that folder; found: {beside or 'none'}")
+    rows = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if n is not None and len(rows) >= n:
+                break
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                rows.append({key: row[key] for key in COLUMNS})
+            except (json.JSONDecodeError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"{path.name}, line {number}: {error!r}; each line is a JSON object with the "
+                    "keys premise, hypothesis and label"
+                ) from None
+            if row["label"] not in (0, 1, 2):
+                raise ValueError(
+                    f"{path.name}, line {number}: label {row['label']!r} is not 0, 1 or 2 "
+                    "(entailment, neutral, contradiction)"
+                )
+    return rows
+
+
+def fingerprint(rows) -> str:
+    """Sha256 of the rows' text and labels, whatever they were read from.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        With `premise`, `hypothesis` and `label`.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> fingerprint([{"premise": "a", "hypothesis": "b", "label": 0}])[:8]
+    'e11d6685'
+    """
+    digest = hashlib.sha256()
+    for k in range(len(rows)):
+        row = rows[k]
+        fields = [row["premise"], row["hypothesis"], int(row["label"])]
+        digest.update(json.dumps(fields, ensure_ascii=False).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def hold_out(rows, n: int):
+    """Set rows aside for validation, whole premises at a time.
+
+    Parameters
+    ----------
+    rows : datasets.Dataset
+    n : int
+        Rows to set aside, at least 1 and fewer than there are.
+
+    Returns
+    -------
+    (kept, held) : tuple of datasets.Dataset
+        No premise is in both. `held` has exactly `n` rows: the premises come in the order
+        of their sha256, and the last one's surplus rows are dropped from both.
+
+    Raises
+    ------
+    ValueError
+        `n` out of range.
+
+    Examples
+    --------
+    >>> kept, held = hold_out(load_nli("captions", n=100), 20)
+    >>> len(held), set(kept["premise"]) & set(held["premise"])
+    (20, set())
+
+    Source: ours. Everything that is chosen is chosen on held-out rows, never on a test set.
+    """
+    if not 1 <= n < len(rows):
+        raise ValueError(f"cannot hold out {n} of {len(rows)} rows")
+    places: dict[str, list[int]] = {}
+    for k, premise in enumerate(rows["premise"]):
+        places.setdefault(premise, []).append(k)
+    order = sorted(places, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
+    held: list[int] = []
+    while len(held) < n:
+        held += places.pop(order.pop(0))
+    kept = [k for rest in places.values() for k in rest]
+    return rows.select(sorted(kept)), rows.select(sorted(held[:n]))
+
+
+def _dataset(rows) -> Dataset:
+    rows = list(rows)
+    if not rows:
+        raise ValueError("the data set has no rows")
+    from datasets import ClassLabel, Dataset, Features, Value  # slow to import
+
+    columns = {key: [row[key] for row in rows] for key in COLUMNS}
+    kinds = [Value("string"), Value("string"), ClassLabel(names=list(LABELS))]
+    return Dataset.from_dict(columns, features=Features(zip(COLUMNS, kinds, strict=True)))
+
+
+def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
+    """Load from the hub, drop unlabelled rows (SNLI marks them -1), keep our order of labels."""
+    from datasets import load_dataset
+
+    if split is None:
+        raise ValueError(f"{name!r} is a data set on the hub: name its split, for example 'test'")
+    source = load_dataset(name, split=split)
+    missing = set(COLUMNS) - set(source.column_names)
+    if missing:
+        raise ValueError(f"{name!r} has the columns {source.column_names}; missing: {missing}")
+    names = getattr(source.features["label"], "names", list(LABELS))
+    order = {k: LABELS.index(text) for k, text in enumerate(names) if text in LABELS}
+    if len(order) != len(LABELS):
+        raise ValueError(f"{name!r} names its labels {names}; they must be {list(LABELS)}")
+    rows = ({**row, "label": order[row["label"]]} for row in source if row["label"] in order)
+    return _dataset(row for k, row in enumerate(rows) if n is None or k < n)

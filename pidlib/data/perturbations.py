@@ -1,0 +1,261 @@
+"""Random, unlabelled changes of text: what a control can learn without ever seeing an attack."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, word_spans
+from pidlib.io.assets import ASSETS
+
+TYPOS = ("swap", "delete", "insert", "neighbour", "split", "homoglyph")
+KINDS = (*TYPOS, "synonym", "drop")
+MIXES: dict[str, dict[str, float]] = {
+    "typos": dict.fromkeys(TYPOS, 1.0),
+    "synonyms": {"synonym": 1.0},
+    "both": dict.fromkeys(TYPOS, 1.0) | {"synonym": float(len(TYPOS))},
+    "words": {"synonym": 1.0},
+}
+"""Weights of the kinds of edit by the name of the mix.
+
+`both` has as many synonyms as typos; `words` is `synonyms` from more than one source, see
+`pidlib.attacks.synonyms.words_for`.
+"""
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+Perturb = Callable[[Mapping[str, Any], np.random.Generator], Mapping[str, Any] | Sequence[Edit]]
+
+
+@dataclass(frozen=True)
+class RandomEdits:
+    """Edits of random words, blind to the model and to the label.
+
+    Parameters
+    ----------
+    mix : str or mapping of kind to weight
+        `"typos"`, `"synonyms"`, `"both"`, `"words"`, or weights of the kinds in `KINDS`.
+    edits : int
+        Words changed in a row, at least 1; fewer in a row that has not so many.
+    source : Candidates, optional
+        Where synonyms come from (`pidlib.attacks.synonyms.candidates`); needed for them alone.
+
+    Raises
+    ------
+    ValueError
+        An unknown mix or kind, a weight out of range, no edits, or synonyms without a source.
+
+    Examples
+    --------
+    >>> row = {"premise": "A man rides a bicycle.", "hypothesis": "A man is outside."}
+    >>> RandomEdits("typos", edits=1)(row, np.random.default_rng(2))
+    (Edit(column='premise', word=2, replacement='rieds'),)
+    """
+
+    mix: str | Mapping[str, float] = "typos"
+    edits: int = 2
+    source: Candidates | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mix, str) and self.mix not in MIXES:
+            raise ValueError(f"unknown mix {self.mix!r}; known: {list(MIXES)}, or give weights")
+        weights = self.weights
+        strange = [kind for kind in weights if kind not in KINDS]
+        if strange:
+            raise ValueError(f"unknown kind of edit {strange[0]!r}; known: {list(KINDS)}")
+        if not weights or min(weights.values()) < 0 or not 0 < sum(weights.values()) < np.inf:
+            raise ValueError(f"the weights are {weights}: at least 0 each, one above 0")
+        if self.edits < 1:
+            raise ValueError(f"{self.edits} edits a row; give at least 1")
+        if weights.get("synonym") and self.source is None:
+            raise ValueError(
+                "synonyms need a source of words: pass source=pidlib.attacks.synonyms.candidates('lexicon')"
+            )
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight of each kind."""
+        return dict(MIXES[self.mix] if isinstance(self.mix, str) else self.mix)
+
+    @property
+    def name(self) -> str:
+        """What to call it in a record."""
+        return self.mix if isinstance(self.mix, str) else json.dumps(self.weights)
+
+    def __call__(self, row: Mapping[str, Any], random: np.random.Generator) -> tuple[Edit, ...]:
+        """Draw edits of a row."""
+        kinds, odds = zip(*((k, w) for k, w in self.weights.items() if w > 0), strict=True)
+        odds = np.array(odds) / sum(odds)
+        places = [
+            (column, k, row[column][start:end])
+            for column in COLUMNS
+            if isinstance(row.get(column), str)
+            for k, (start, end) in enumerate(word_spans(row[column]))
+        ]
+        made: list[Edit] = []
+        for place in random.permutation(len(places)):
+            if len(made) == self.edits:
+                break
+            column, k, word = places[place]
+            new = self._change(str(random.choice(kinds, p=odds)), word, random)
+            if new is not None and new != word:
+                made.append(Edit(column, k, new))
+        return tuple(sorted(made, key=lambda edit: (COLUMNS.index(edit.column), edit.word)))
+
+    def _change(self, kind: str, word: str, random: np.random.Generator) -> str | None:
+        """The word after one edit, or None where it cannot be made."""
+        if kind == "drop":
+            return ""
+        if kind == "synonym":
+            found = self.source.synonyms(word.lower())
+            if not found:
+                return None
+            new = str(random.choice(found))
+            return new.capitalize() if word[:1].isupper() else new
+        return _TYPOS[kind](word, random)
+
+
+def _swap(word: str, random: np.random.Generator) -> str | None:
+    if len(word) < 2:
+        return None
+    k = random.integers(len(word) - 1)
+    return word[:k] + word[k + 1] + word[k] + word[k + 2 :]
+
+
+def _delete(word: str, random: np.random.Generator) -> str | None:
+    if len(word) < 2:
+        return None
+    k = random.integers(len(word))
+    return word[:k] + word[k + 1 :]
+
+
+def _insert(word: str, random: np.random.Generator) -> str:
+    k = random.integers(1, len(word) + 1)
+    return word[:k] + str(random.choice(list(string.ascii_lowercase))) + word[k:]
+
+
+def _neighbour(word: str, random: np.random.Generator) -> str | None:
+    places = [k for k, letter in enumerate(word) if letter.lower() in string.ascii_lowercase]
+    if not places:
+        return None
+    k = int(random.choice(places))
+    return word[:k] + str(random.choice(_beside(word[k].lower()))) + word[k + 1 :]
+
+
+def _split(word: str, random: np.random.Generator) -> str | None:
+    if len(word) < 2:
+        return None
+    k = random.integers(1, len(word))
+    return f"{word[:k]} {word[k:]}"
+
+
+def _homoglyph(word: str, random: np.random.Generator) -> str | None:
+    alike = _look_alikes()
+    places = [k for k, letter in enumerate(word) if letter in alike]
+    if not places:
+        return None
+    k = int(random.choice(places))
+    return word[:k] + alike[word[k]] + word[k + 1 :]
+
+
+_TYPOS = dict(zip(TYPOS, (_swap, _delete, _insert, _neighbour, _split, _homoglyph), strict=True))
+
+
+@cache
+def _beside(letter: str) -> list[str]:
+    """Letters beside one on a keyboard."""
+    row = next(r for r in _ROWS if letter in r)
+    k = row.index(letter)
+    return list(row[max(0, k - 1) : k] + row[k + 1 : k + 2])
+
+
+@cache
+def _look_alikes() -> dict[str, str]:
+    return json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
+
+
+def perturbed_rows(
+    rows: Sequence[Mapping[str, Any]], perturb: Perturb, seed: int = 0
+) -> list[tuple[dict[str, Any], tuple[Edit, ...]]]:
+    """Change every row once.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+    perturb : callable (row, random) -> row or edits
+        `RandomEdits`, or a function of one's own. It returns the changed row (a mapping with
+        the same text columns), or the edits.
+    seed : int
+        Each row draws from a generator of its own, so that a row's change does not depend on
+        the rows before it.
+
+    Returns
+    -------
+    list of (row, edits)
+
+    Raises
+    ------
+    ValueError
+        What the function returns is neither; an edit that does not fit.
+
+    Examples
+    --------
+    >>> rows = [{"text": "one two"}]
+    >>> perturbed_rows(rows, lambda row, random: {"text": row["text"].replace("two", "2")})
+    [({'text': 'one 2'}, (Edit(column='text', word=1, replacement='2'),))]
+    """
+    made = []
+    for k in range(len(rows)):
+        row = dict(rows[k])
+        given = perturb(dict(row), np.random.default_rng([seed, k]))  # it may change its copy
+        given = (given,) if isinstance(given, Edit) else given
+        if isinstance(given, Mapping):
+            texts = {c: given[c] for c in COLUMNS if isinstance(row.get(c), str) and c in given}
+            if not texts or not all(isinstance(text, str) for text in texts.values()):
+                raise ValueError(
+                    f"the perturbed row {k} has the columns {sorted(given)}; return the text of "
+                    f"{[c for c in COLUMNS if c in row]}"
+                )
+            edits = find_edits(row, texts)
+        elif isinstance(given, Sequence) and not isinstance(given, str):
+            edits = tuple(Edit(*edit) for edit in given)
+        else:
+            raise ValueError(
+                f"the perturbation returned {type(given).__name__} for row {k}; return a row or "
+                "a list of edits (column, word, replacement)"
+            )
+        made.append((rebuild(row, edits), edits))
+    return made
+
+
+def described(perturb: Perturb) -> str:
+    """Name what changes the text."""
+    if isinstance(perturb, RandomEdits):
+        return f"{perturb.edits} random edits a row ({perturb.mix})"
+    return f"changed by {getattr(perturb, '__name__', type(perturb).__name__)}"
+
+
+class Candidates(Protocol):
+    """A source of words that mean the same: a name, a hash, and `synonyms(word)`."""
+
+    name: str
+    sha256: str
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Words that may stand where the (lower-case) word stands, nearest first.
+
+        Parameters
+        ----------
+        word : str
+
+        Returns
+        -------
+        tuple of str
+        """
+        ...

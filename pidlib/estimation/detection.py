@@ -1,0 +1,213 @@
+"""Tell attacked text by how far its states lie from their own estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from pidlib.controller import Feedback
+from pidlib.data.batches import batches, input_device
+
+
+def innovation_scores(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    controller: Feedback,
+    batch_size: int = 32,
+) -> np.ndarray:
+    """Size of the control at each state of each input: a score, higher where text is odd.
+
+    For an `Estimator` the control is what the estimate adds to the state, so its size is
+    that of the innovation; for a `PIDController` what lies outside the subspaces.
+    """
+    states = list(controller.feedback)
+    if not states:
+        raise ValueError("the controller controls no state, so it has no innovation to score")
+    scores = np.zeros((len(rows), len(states)))
+    with controller.claimed(model) as found:
+        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
+            seen: dict[int, torch.Tensor] = {}
+            begin = _watching(controller, seen)
+            with torch.inference_mode(), found.control(begin=begin, layers=controller.hooked):
+                model(**batch.inputs)
+            for column, t in enumerate(states):
+                scores[batch.indices, column] = seen[t].double().cpu().numpy()
+    return scores
+
+
+class Detector(NamedTuple):
+    """A score of how odd a text is to a model, by the innovations under a control.
+
+    Attributes
+    ----------
+    controller : Feedback
+    mean, spread : (k,) float64 arrays
+        Of the logarithm of the innovations of clean text, by controlled state.
+    """
+
+    controller: Feedback
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def fit(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        rows: Sequence[Mapping[str, Any]],
+        controller: Feedback,
+    ) -> Detector:
+        """Learn from clean text how large innovations usually are.
+
+        Parameters
+        ----------
+        model, tokenizer, rows, controller
+            As for `innovation_scores`; at least 2 rows.
+
+        Returns
+        -------
+        Detector
+
+        Raises
+        ------
+        ValueError
+            Fewer rows, or as `innovation_scores`.
+        """
+        if len(rows) < 2:
+            raise ValueError(f"{len(rows)} rows; give at least 2, better hundreds")
+        logs = _logs(innovation_scores(model, tokenizer, rows, controller))
+        return cls(controller, logs.mean(0), np.maximum(logs.std(0), 1e-12))
+
+    def score(self, model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Score texts; 0 is usual, higher is more suspect.
+
+        Parameters
+        ----------
+        model, tokenizer, rows
+            As for `innovation_scores`.
+
+        Returns
+        -------
+        (N,) float64 array
+            Mean over states of the standardised logarithm of the innovation.
+        """
+        logs = _logs(innovation_scores(model, tokenizer, rows, self.controller))
+        return ((logs - self.mean) / self.spread).mean(1)
+
+
+def doubt(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 32
+) -> np.ndarray:
+    """One less the probability of the model's answer: what any detector has to beat.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, batch_size
+        As for `pidlib.evaluation.accuracy.predict`.
+
+    Returns
+    -------
+    (N,) float64 array
+
+    Source: Hendrycks & Gimpel 2017.
+    """
+    scores = np.zeros(len(rows))
+    with torch.inference_mode():
+        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
+            sure = model(**batch.inputs).logits.softmax(-1).amax(-1)
+            scores[batch.indices] = 1.0 - sure.double().cpu().numpy()
+    return scores
+
+
+def _logs(scores: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(scores, 1e-12))
+
+
+class Detection(NamedTuple):
+    """How well a score tells two kinds of text apart.
+
+    Attributes
+    ----------
+    auroc, low, high : float
+        Chance that an attacked text scores higher than a clean one, from 0 to 1, with its
+        95 % interval by resampling both.
+    """
+
+    auroc: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.auroc:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def auroc(clean: ArrayLike, attacked: ArrayLike, draws: int = 1000, seed: int = 0) -> Detection:
+    """Area under the curve of true against false alarms, with its interval.
+
+    Parameters
+    ----------
+    clean, attacked : (n,), (m,) floats
+        Scores; higher is more suspect. Ties count half.
+    draws : int
+        Of the bootstrap, at least 1.
+    seed : int
+
+    Returns
+    -------
+    Detection
+
+    Raises
+    ------
+    ValueError
+        No scores of one kind, or some that are not finite.
+
+    Examples
+    --------
+    >>> auroc([0.1, 0.2], [0.3, 0.4]).auroc
+    1.0
+
+    Source: Mann and Whitney's statistic.
+    """
+    a, b = np.asarray(clean, dtype=float), np.asarray(attacked, dtype=float)
+    finite = np.isfinite(a).all() and np.isfinite(b).all()
+    if not (len(a) and len(b) and finite and draws >= 1):
+        raise ValueError(
+            f"{len(a)} clean and {len(b)} attacked scores, {draws} draws: give at least one of "
+            "each, finite"
+        )
+    random = np.random.default_rng(seed)
+    drawn = [_area(random.choice(a, len(a)), random.choice(b, len(b))) for _ in range(draws)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Detection(_area(a, b), float(low), float(high))
+
+
+def _area(clean: np.ndarray, attacked: np.ndarray) -> float:
+    ranks = rankdata(np.concatenate([clean, attacked]))[len(clean) :]
+    m = len(attacked)
+    return float((ranks.sum() - m * (m + 1) / 2) / (m * len(clean)))
+
+
+def _watching(controller: Feedback, seen: dict[int, torch.Tensor]) -> Any:
+    """The controller's law, with the size of each control noted down."""
+
+    def begin() -> Any:
+        law = controller.begin()
+
+        def control(t: int, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
+            new = law(t, x, mask)
+            if new is not None:
+                size = (new - x).norm(dim=-1) / x.norm(dim=-1).clamp_min(1e-12)
+                if mask is not None:
+                    size = size.masked_fill(~mask.squeeze(-1), 0.0)
+                seen[t] = size.amax(-1)
+            return new
+
+        return control
+
+    return begin

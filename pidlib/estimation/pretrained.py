@@ -1,0 +1,138 @@
+"""Controls that ship with pidlib, fitted on text that does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pidlib.bases import FORMAT
+from pidlib.controller import Feedback
+from pidlib.estimation.estimator import FORMAT as ESTIMATES
+from pidlib.estimation.estimator import Estimator
+from pidlib.io.hub import folder_of
+from pidlib.io.pretrained import kind_of
+from pidlib.models import training_record
+from pidlib.pid import PIDController
+
+READERS = {FORMAT: PIDController, ESTIMATES: Estimator}
+CONTROLS = Path(__file__).parents[1] / "assets" / "controls"
+
+
+def controls() -> list[str]:
+    """Names of the controls that ship with pidlib.
+
+    Returns
+    -------
+    list of str
+    """
+    return sorted(path.parent.name for path in CONTROLS.glob("*/fit.json"))
+
+
+def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
+    """What a control was fitted on, for which adapter, by which command, and what was tried.
+
+    Parameters
+    ----------
+    name : str
+        One of `controls()`.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    """
+    path = CONTROLS / name / "fit.json"
+    if not path.is_file():
+        raise ValueError(f"unknown control {name!r}; known: {controls()}")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def load_control(name: str, model: Any) -> Estimator:
+    """Return a control that ships with pidlib, for the embedded model that it was fitted on.
+
+    Parameters
+    ----------
+    name : str
+        `"minilm-nli-terminal"`.
+    model : transformers.PreTrainedModel
+        What `load_model` gave for the adapter of the fit.
+
+    Returns
+    -------
+    Estimator
+
+    Raises
+    ------
+    ValueError
+        An unknown name; an adapter that has been trained again since; a model of another
+        shape.
+
+    Notes
+    -----
+    A merged adapter may differ in the last digits from one processor to another. So the adapter's
+    checksum is compared, and the blocks' own are taken from the model given.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> load_control("minilm-nli-terminal", model).controlled
+    (0, 1, 2, 3, 4, 5)
+    """
+    record = fit_record(name)
+    present = training_record(record["model"])["adapter"]["sha256"]
+    if present != record["adapter_sha256"]:
+        raise ValueError(
+            f"{name!r} was fitted on another training of {record['model']!r} "
+            f"({record['adapter_sha256'][:8]} there, {present[:8]} here); fit it again"
+        )
+    found = Estimator.from_pretrained(CONTROLS / name)
+    try:
+        return found.carried_to(model)
+    except ValueError as error:
+        raise ValueError(f"{error}; or give load_model({record['model']!r})") from error
+
+
+def load_controller(
+    folder: str | Path, allow_expanding: bool = False, revision: str | None = None
+) -> Feedback:
+    """Read a controller of either method from a folder, or from HuggingFace's hub.
+
+    The folder may come from anybody: it holds JSON and plain numbers, no code runs, and nothing
+    outside it is read.
+
+    Parameters
+    ----------
+    folder : path
+        Or `owner/name` on the hub, where there is no folder of that name.
+    allow_expanding : bool
+        Take a controller under which states may grow.
+    revision : str, optional
+        Branch, tag or commit on the hub.
+
+    Returns
+    -------
+    PIDController or Estimator
+
+    Raises
+    ------
+    FileNotFoundError
+        No controller there.
+    ValueError
+        A foreign, truncated or changed file; one under which states may grow, unless asked for.
+
+    Examples
+    --------
+    >>> print(load_controller(CONTROLS / "minilm-nli-terminal").summary()[:50])
+    Terminal control of the states 0, 1, 2, 3, 4, 5, r
+    """
+    place = folder_of(folder, revision)
+    kind = kind_of(place)
+    if kind not in READERS:
+        raise ValueError(f"{str(folder)!r} holds a {kind}; known: {list(READERS)}")
+    return READERS[kind].from_pretrained(place, allow_expanding)

@@ -1,0 +1,114 @@
+"""Choose the strength and the depth of an estimating control on held-out text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pidlib.data.perturbations import Perturb, perturbed_rows
+from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.accuracy import right_answers
+
+RHOS = (0.5, 1.0, 2.0)
+LOSS = 0.01
+
+
+class Tried(NamedTuple):
+    """One setting on held-out rows."""
+
+    rho: float
+    last: int
+    clean: float
+    perturbed: float
+
+
+class Selection(NamedTuple):
+    """What was chosen, out of what.
+
+    Attributes
+    ----------
+    estimator : Estimator or None
+        None where no setting keeps the clean loss small. What is chosen need not help: compare
+        it with the first of those tried.
+    tried : tuple of Tried
+        The first is no control.
+    chosen : Tried
+    """
+
+    estimator: Estimator | None
+    tried: tuple[Tried, ...]
+    chosen: Tried
+
+
+def choose(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held: Sequence[Mapping[str, Any]],
+    perturbed: Perturb,
+    rhos: Sequence[float] = RHOS,
+    loss: float = LOSS,
+    rule: str = "regression",
+    seed: int = 0,
+    report: Callable[[str], None] = lambda _: None,
+) -> Selection:
+    """Fit for several rho and cut each at every depth; judge on held-out rows.
+
+    Of the settings that lose at most `loss` of clean accuracy on the held-out rows, the one
+    with the most right answers on their perturbed form is taken. No attacked text is used.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As for `Estimator.fit`.
+    rows : sequence of mappings
+        Text of the fit.
+    held : sequence of mappings
+        Labelled rows that are not among those of the fit.
+    perturbed : callable
+        As for `Estimator.fit`; the held-out rows get other draws.
+    rhos : sequence of float
+    loss : float
+        From 0 to 1.
+    rule : {"regression", "wiener", "terminal"}
+        The maps of the last cannot be cut; they are tried as they are.
+    seed : int
+    report : callable
+        Gets one line for each setting.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    ValueError
+        No rho, no held-out rows, or as `Estimator.fit`.
+    """
+    if not rhos or len(held) == 0:
+        raise ValueError(f"rhos {list(rhos)}, {len(held)} held-out rows: give at least one of each")
+    sets = {
+        "clean": [dict(held[k]) for k in range(len(held))],
+        "perturbed": [row for row, _ in perturbed_rows(held, perturbed, seed + 1)],
+    }
+
+    def judged() -> list[float]:
+        return [float(right_answers(model, tokenizer, part).mean()) for part in sets.values()]
+
+    bare = Tried(0.0, -1, *judged())
+    tried, best, taken = [bare], None, None
+    for rho in rhos:
+        settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
+        whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
+        for short in whole.cuts():
+            t = short.controlled[-1]
+            with short.attached(model):
+                one = Tried(float(rho), t, *judged())
+            tried.append(one)
+            report(
+                f"rho {rho:g}, x_0 to x_{t}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}"
+            )
+            cheap = bare.clean - one.clean <= loss + 1e-12
+            if cheap and (best is None or one.perturbed > best.perturbed):
+                best, taken = one, short
+    return Selection(taken, tuple(tried), best or bare)

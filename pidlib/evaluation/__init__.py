@@ -1,0 +1,31 @@
+"""Counting right answers, fair trials, recorded results."""
+
+from __future__ import annotations
+
+from pidlib.evaluation.accuracy import (
+    Paired,
+    Proportion,
+    bootstrap,
+    compare,
+    predict,
+    right_answers,
+    transfer,
+)
+from pidlib.evaluation.claims import claims
+from pidlib.evaluation.contrast import Contrast, by_kind, contrasts, edited, kept, of_rows
+from pidlib.evaluation.fair_trial import FairTrial, fair_trial
+from pidlib.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
+from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.evaluation.results import is_stale, paper_table, provenance, read_result, write_result
+from pidlib.evaluation.trial_results import (
+    ADAPTIVE,
+    CONTROLS,
+    RESTARTED,
+    WIDENED,
+    answers,
+    control_name,
+    gains_over_none,
+    proportions,
+    stored_rows,
+    unpack,
+)

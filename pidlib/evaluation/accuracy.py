@@ -1,0 +1,298 @@
+"""Accuracy with its uncertainty: counts, intervals, paired tests, the transfer trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from pidlib.data.batches import MAX_LENGTH, batches, input_device
+from pidlib.data.labels import check_labels, label_order
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """Right answers out of `n`.
+
+    Attributes
+    ----------
+    right, n : int
+
+    Source: §3 (accuracy in every table).
+    """
+
+    right: int
+    n: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.right <= self.n or self.n < 1:
+            raise ValueError(f"{self.right} right answers of {self.n} make no proportion")
+
+    @property
+    def value(self) -> float:
+        """Share of right answers, from 0 to 1."""
+        return self.right / self.n
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Wilson's interval for the share, from 0 to 1.
+
+        Parameters
+        ----------
+        confidence : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (low, high) : tuple of float
+
+        Examples
+        --------
+        >>> low, high = Proportion(81, 100).interval()
+        >>> round(low, 3), round(high, 3)
+        (0.722, 0.875)
+        """
+        from scipy.stats import binomtest  # slow to import
+
+        found = binomtest(self.right, self.n).proportion_ci(confidence, method="wilson")
+        return float(found.low), float(found.high)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        return (
+            f"{100 * self.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}] ({self.right}/{self.n})"
+        )
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two models on the same rows.
+
+    Attributes
+    ----------
+    won, lost : int
+        Rows that only the second, or only the first, model gets right.
+    n : int
+    p : float
+        Exact two-sided McNemar test, from 0 to 1.
+    """
+
+    won: int
+    lost: int
+    n: int
+    p: float
+
+    @property
+    def gain(self) -> float:
+        """Accuracy of the second model minus that of the first, from -1 to 1."""
+        return (self.won - self.lost) / self.n
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1.
+
+        Parameters
+        ----------
+        confidence : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (low, high) : tuple of float
+        """
+        same = self.n - self.won - self.lost
+        steps = np.repeat([1.0, -1.0, 0.0], [self.won, self.lost, same])
+        return bootstrap(steps, confidence)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        return (
+            f"{100 * self.gain:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}] "
+            f"({self.won} won, {self.lost} lost, p {'= ' if self.p else '< '}"
+            f"{self.p or 1e-300:.2g})"
+        )
+
+
+def bootstrap(differences: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
+    """Percentile interval for the mean of paired differences, by resampling rows.
+
+    Parameters
+    ----------
+    differences : (N,) floats
+        One a row, for example right under one control less the share of placebos under
+        which it is right.
+    confidence : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+
+    Raises
+    ------
+    ValueError
+        No differences.
+
+    Examples
+    --------
+    >>> low, high = bootstrap(np.repeat([1.0, 0.0, -1.0], [30, 60, 10]))
+    >>> round(low, 2), round(high, 2)
+    (0.08, 0.31)
+
+    Source: Efron & Tibshirani 1993. 10,000 resamples from a fixed seed; rows with the same
+    difference are drawn together, which gives the same distribution at once.
+    """
+    values, counts = np.unique(np.asarray(differences, float), return_counts=True)
+    if values.size == 0:
+        raise ValueError("there are no differences to resample: give at least one row")
+    n = counts.sum()
+    draws = np.random.default_rng(0).multinomial(n, counts / n, 10_000) @ values / n
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(draws, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def compare(first: np.ndarray, second: np.ndarray) -> Paired:
+    """Compare two models' right answers, row by row.
+
+    Parameters
+    ----------
+    first, second : (N,) bool arrays
+        Whether each row was answered rightly.
+
+    Returns
+    -------
+    Paired
+
+    Raises
+    ------
+    ValueError
+        Lengths differ, or there are no rows.
+
+    Examples
+    --------
+    >>> compare(np.array([1, 1, 0, 0], bool), np.array([1, 1, 1, 1], bool)).p
+    0.5
+
+    Source: exact McNemar test. The paper compares its accuracies unpaired, without a test.
+    """
+    first, second = np.asarray(first, bool), np.asarray(second, bool)
+    if first.shape != second.shape or first.size == 0:
+        raise ValueError(f"cannot pair {first.size} answers with {second.size}")
+    won, lost = int((~first & second).sum()), int((first & ~second).sum())
+    from scipy.stats import binomtest  # slow to import
+
+    p = float(binomtest(min(won, lost), won + lost).pvalue) if won + lost else 1.0
+    return Paired(won, lost, first.size, p)
+
+
+def right_answers(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 64
+) -> np.ndarray:
+    """Whether a model answers each row rightly.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load_model` returns them; a controller may be attached.
+    rows : sequence of mappings
+        With the key `label`.
+    batch_size : int
+
+    Returns
+    -------
+    (N,) bool array
+
+    Raises
+    ------
+    ValueError
+        No rows, or a label out of range.
+    """
+    labels = check_labels([rows[k]["label"] for k in range(len(rows))], model.config.num_labels)
+    return predict(model, tokenizer, rows, batch_size) == np.array(labels)
+
+
+def accuracy(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> Proportion:
+    """Right answers of a model on rows."""
+    right = right_answers(model, tokenizer, rows)
+    return Proportion(int(right.sum()), len(right))
+
+
+def transfer(
+    model: Any,
+    tokenizer: Any,
+    sets: Mapping[str, Sequence[Mapping[str, Any]]],
+    controllers: Mapping[str, Any],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Judge one model under several controls on clean and attacked rows.
+
+    The attacked rows were made against the uncontrolled model: this is the paper's
+    protocol, and a kind one, since the attacker never sees the control.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load_model` returns them.
+    sets : mapping of str to rows
+        For example `{"clean": …, "textfooler": …}`.
+    controllers : mapping of str to PIDController or None
+        None stands for the model as it is.
+
+    Returns
+    -------
+    dict of str to dict of str to (N,) bool array
+        `right[control][set]`.
+
+    Source: Tables 1, 8 and 9.
+    """
+    answers: dict[str, dict[str, np.ndarray]] = {}
+    for name, controller in controllers.items():
+        with controller.attached(model) if controller is not None else nullcontext():
+            answers[name] = {
+                key: right_answers(model, tokenizer, rows) for key, rows in sets.items()
+            }
+    return answers
+
+
+def predict(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    batch_size: int = 64,
+    max_length: int = MAX_LENGTH,
+) -> np.ndarray:
+    """Labels that a model gives to rows, in their order.
+
+    Works the same with and without a controller attached.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        Sequence classifier in evaluation mode.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    rows : sequence of mappings
+        Keys `premise` and `hypothesis`, or `text`.
+    batch_size, max_length : int
+
+    Returns
+    -------
+    (N,) int array
+        Our labels: 0 entailment, 1 neutral, 2 contradiction (or the model's own, for
+        another task).
+
+    Raises
+    ------
+    ValueError
+        No rows, or a model in training mode (dropout would enter the answers).
+    """
+    if model.training:
+        raise ValueError("the model is in training mode; call model.eval() first")
+    order = torch.tensor(label_order(model.config), device=input_device(model))
+    answers = np.empty(len(rows), dtype=np.int64)
+    with torch.inference_mode():
+        for batch in batches(tokenizer, rows, batch_size, max_length, input_device(model)):
+            logits = model(**batch.inputs).logits[:, order]
+            answers[batch.indices] = logits.argmax(-1).cpu().numpy()
+    return answers

@@ -1,0 +1,331 @@
+"""The fair trial of a control: clean, transfer, placebo, second model, adaptive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pidlib.attacks.attack import attack
+from pidlib.attacks.outcomes import transfer_rows
+from pidlib.data.perturbations import Candidates
+from pidlib.evaluation.accuracy import Paired, Proportion, bootstrap, compare, right_answers
+from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.evaluation.trial_results import ADAPTIVE, answers
+from pidlib.pid import PIDController
+
+SETS = ("clean", "transfer", "adaptive")
+
+
+@dataclass(frozen=True)
+class FairTrial:
+    """What a trial found; `print` it for the table and the answers.
+
+    Attributes
+    ----------
+    recipe : str
+    right : dict of str to dict of str to (N,) bool array
+        `right[condition][set]`. Conditions: `"none"`, `"control"`, placebos such as
+        `"noise 0"`, and `"second"` when another model was given. Sets: `"clean"`;
+        `"transfer"`, found against the uncontrolled model; `"adaptive"`, found against the
+        model under the condition (for none and control only).
+
+    Source: ours. The paper's tables hold the sets clean and transfer of none and control.
+    """
+
+    recipe: str
+    right: Mapping[str, Mapping[str, np.ndarray]]
+
+    @classmethod
+    def from_result(
+        cls, result: Mapping[str, Any], recipe: str, control: str = "P-D 99 %"
+    ) -> FairTrial:
+        """Take one recipe and one control out of a recorded trial.
+
+        Parameters
+        ----------
+        result : mapping
+            As `pidlib.evaluation.results.read_result` gives it.
+        recipe, control : str
+
+        Returns
+        -------
+        FairTrial
+
+        Raises
+        ------
+        ValueError
+            A recipe or control that the result does not hold.
+        """
+        n = len(answers(result, "none", recipe))
+        adaptive = ADAPTIVE + recipe
+        right = {}
+        for condition in result["examples"]:
+            name = "control" if condition == control else condition.removeprefix(f"{control}: ")
+            if condition not in ("none", "second", control) and name == condition:
+                continue
+            right[name] = {
+                "clean": answers(result, condition, "clean")[:n],
+                "transfer": answers(result, condition, recipe),
+            }
+        if "control" not in right:
+            raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
+        if adaptive in result["examples"][control]:
+            seen = answers(result, control, adaptive)
+            right["control"]["adaptive"] = seen
+            right["none"]["adaptive"] = right["none"]["transfer"][: len(seen)]
+        return cls(recipe, right)
+
+    @property
+    def has_adaptive(self) -> bool:
+        """Whether the control itself was attacked."""
+        return "adaptive" in self.right["control"]
+
+    def accuracy(self, condition: str, key: str) -> float:
+        """Share of right answers; of a kind of placebo, the mean over its seeds.
+
+        Parameters
+        ----------
+        condition : str
+            "none", "control", "second", or a placebo such as "noise" (all its seeds).
+        key : str
+            "clean", "transfer" or "adaptive".
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            A condition that is not in the trial.
+        """
+        return float(np.mean(self._share(condition, key)))
+
+    def proportion(self, condition: str, key: str) -> Proportion:
+        """Right answers of one condition on one set, as counts.
+
+        Parameters
+        ----------
+        condition, key : str
+            As for `accuracy`; of a placebo one seed, such as "noise 0".
+
+        Returns
+        -------
+        Proportion
+        """
+        bits = self.right[condition][key]
+        return Proportion(int(bits.sum()), len(bits))
+
+    def gain(self, key: str, over: str = "none") -> Paired:
+        """Control against another condition on one set, row by row.
+
+        Parameters
+        ----------
+        key : str
+            Set, as for `accuracy`.
+        over : str
+            The other condition, as for `proportion`.
+
+        Returns
+        -------
+        Paired
+        """
+        return compare(self.right[over][key], self.right["control"][key])
+
+    def beyond(self, kind: str, key: str = "transfer") -> tuple[float, float, float]:
+        """Control less a kind of placebo (or the second model): mean, low and high.
+
+        Parameters
+        ----------
+        kind : {"noise", "rotation", "negative", "second"}
+        key : str
+
+        Returns
+        -------
+        (gain, low, high) : tuple of float
+            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds,
+            which are not resampled.
+
+        Raises
+        ------
+        ValueError
+            A kind that is not in the trial.
+        """
+        steps = self.right["control"][key] - self._share(kind, key)
+        return (float(steps.mean()), *bootstrap(steps))
+
+    def _share(self, condition: str, key: str) -> np.ndarray:
+        """Share (N,) of the runs of a condition that answer each row rightly."""
+        names = [c for c in self.right if c == condition or c.split()[0] == condition]
+        if not names:
+            raise ValueError(f"no condition {condition!r}; there are {list(self.right)}")
+        return np.mean([self.right[name][key] for name in names], axis=0)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of placebo in the trial."""
+        return [kind for kind in PLACEBO_KINDS if any(c.split()[0] == kind for c in self.right)]
+
+    def table(self) -> list[dict[str, str]]:
+        """One row a condition: accuracy in percent on each set, with Wilson's interval.
+
+        Returns
+        -------
+        list of dict
+        """
+        rows = []
+        for condition in ("none", "control", *self.kinds, "second"):
+            if condition not in self.right and condition not in self.kinds:
+                continue
+            row = {"condition": condition}
+            for key in SETS if self.has_adaptive else SETS[:2]:
+                row[key] = self._cell(condition, key)
+            rows.append(row)
+        return rows
+
+    def _cell(self, condition: str, key: str) -> str:
+        if condition in self.kinds:
+            return f"{100 * self.accuracy(condition, key):.1f}" if key != "adaptive" else "-"
+        if key not in self.right[condition]:
+            return "-"
+        found = self.proportion(condition, key)
+        low, high = found.interval()
+        return f"{100 * found.value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+    def answers(self) -> list[tuple[str, str, str]]:
+        """Questions, what the intervals answer (yes, no or not shown), and the numbers.
+
+        Returns
+        -------
+        list of (question, answer, numbers)
+        """
+        found = []
+        cost = self.gain("clean")
+        found.append(("Does it cost clean accuracy?", _read(*cost.interval(), -1), str(cost)))
+        gain = self.gain("transfer")
+        found.append(("Does it help against transfer?", _read(*gain.interval()), str(gain)))
+        for kind in [*self.kinds, *(["second"] if "second" in self.right else [])]:
+            mean, low, high = self.beyond(kind)
+            told = f"{100 * mean:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+            name = "a second model" if kind == "second" else f"the placebo {kind}"
+            found.append((f"More than {name}?", _read(low, high), told))
+        if self.has_adaptive:
+            gain = self.gain("adaptive")
+            asked = "Does it help if the attacker sees it?"
+            found.append((asked, _read(*gain.interval()), str(gain)))
+        return found
+
+    def __str__(self) -> str:
+        n = len(self.right["none"]["transfer"])
+        lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals", *_columns(self.table())]
+        asked = self.answers()
+        width = max(len(question) for question, _, _ in asked)
+        lines.append("")
+        for question, answer, numbers in asked:
+            gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
+            lines.append(f"{question:{width}}  {answer:9}  {gain}")
+            lines += [f"{'':{width}}  ({rest}" for rest in counts]
+        return "\n".join(lines)
+
+
+def fair_trial(
+    model: Any,
+    tokenizer: Any,
+    controller: PIDController,
+    rows: Sequence[Mapping[str, Any]],
+    recipe: str = "textfooler",
+    resources: str | Candidates = "lexicon",
+    *,
+    second: tuple[Any, Any] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    seed: int = 0,
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> FairTrial:
+    """Put a control on trial: transfer, placebos, a second model, and its own attacker.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        Sequence classifier in evaluation mode, without a control.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    controller : PIDController
+        Fitted on this model.
+    rows : sequence of mappings
+        As for `pidlib.attacks.attack.attack`; 500 or more, or the intervals are wide.
+    recipe, resources, seed, progress
+        As for `pidlib.attacks.attack.attack`.
+    second : (model, tokenizer), optional
+        Another model of the same task, such as one trained with another seed. It answers
+        whether any other model would do as well.
+    seeds : sequence of int
+        Of the placebos noise and rotation; the negative has none.
+    folder : path, optional
+        Keeps the outcomes of both attacks; a broken-off trial goes on where it stopped.
+
+    Returns
+    -------
+    FairTrial
+
+    Raises
+    ------
+    ValueError, FileNotFoundError, RuntimeError
+        As `attack` and `PIDController.attached`; no seeds.
+
+    Source: ours; after Athalye et al. 2018 and Tramèr et al. 2020 (adaptive attacks).
+    """
+    if not seeds:
+        raise ValueError("there are no seeds for the placebos: give at least one")
+    clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
+    conditions: dict[str, Any] = {"none": None, "control": controller}
+    for kind in PLACEBO_KINDS:
+        for k in seeds if kind != "negative" else [0]:
+            placebo = Placebo(controller, kind, k)
+            conditions[placebo.name] = placebo
+    if second is not None:
+        model_two, tokenizer_two = second  # fails here, not after hours
+        right_answers(model_two, tokenizer_two, clean[:1])
+    for condition in conditions.values():
+        with condition.attached(model) if condition is not None else nullcontext():
+            right_answers(model, tokenizer, clean[:1])
+    settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
+    logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in SETS}
+    found = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
+    with controller.attached(model):
+        told = {"control": controller.summary()}
+        seen = attack(model, tokenizer, rows, log=logs["adaptive"], about=told, **settings)
+    moved = transfer_rows(rows, found)
+    right: dict[str, dict[str, np.ndarray]] = {}
+    for name, condition in conditions.items():
+        right[name] = {}
+        for key, judged in (("clean", clean), ("transfer", moved)):
+            with condition.attached(model) if condition is not None else nullcontext():
+                right[name][key] = right_answers(model, tokenizer, judged)
+    if second is not None:
+        right["second"] = {
+            "clean": right_answers(*second, clean),
+            "transfer": right_answers(*second, moved),
+        }
+    right["none"]["adaptive"] = right["none"]["transfer"]
+    with controller.attached(model):
+        right["control"]["adaptive"] = right_answers(model, tokenizer, transfer_rows(rows, seen))
+    return FairTrial(recipe, right)
+
+
+def _read(low: float, high: float, sign: int = 1) -> str:
+    """Yes or no where the interval leaves 0 out, else not shown."""
+    low, high = (low, high) if sign > 0 else (-high, -low)
+    return "yes" if low > 0 else "no" if high < 0 else "not shown"
+
+
+def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    pairs = [zip(line, widths, strict=True) for line in lines]
+    return ["  ".join(f"{text:{width}}" for text, width in line).rstrip() for line in pairs]

@@ -1,0 +1,118 @@
+"""Placebos: a control replaced by something of the same size that knows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pidlib.pid import PIDController
+
+PLACEBO_KINDS = ("noise", "rotation", "negative")
+
+
+@dataclass(frozen=True, eq=False)
+class Placebo:
+    """A controller whose control u_t is replaced, token by token, at the same norm.
+
+    An attack stops as soon as the label flips, so its examples lie just over the boundary,
+    and any disturbance of the model restores many of them. A control has to do better
+    than its placebos to claim that its direction matters.
+
+    Parameters
+    ----------
+    controller : PIDController
+        Its control is computed as ever, on the states of the disturbed model, and gives
+        the norm.
+    kind : {"noise", "rotation", "negative"}
+        Random directions, new for each token; u_t turned by one random orthogonal matrix
+        for each t; -u_t, which pushes away from the subspace.
+    seed : int
+        Of the directions. They start anew whenever the placebo is attached; those of the
+        noise depend on the order of the rows and on the batches.
+
+    Raises
+    ------
+    ValueError
+        An unknown kind.
+
+    Examples
+    --------
+    >>> Placebo(None, "sugar")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown placebo 'sugar'; known: ('noise', 'rotation', 'negative')
+
+    Source: ours. The paper compares a control with no control only.
+    """
+
+    controller: PIDController
+    kind: str = "noise"
+    seed: int = 0
+    _turns: dict[tuple[int, int], Tensor] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in PLACEBO_KINDS:
+            raise ValueError(f"unknown placebo {self.kind!r}; known: {PLACEBO_KINDS}")
+
+    @property
+    def name(self) -> str:
+        """Kind and seed, as tables print them."""
+        return self.kind if self.kind == "negative" else f"{self.kind} {self.seed}"
+
+    @contextmanager
+    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+        """Apply the placebo to a model for as long as the context lasts.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            The one that the controller was fitted on.
+
+        Yields
+        ------
+        torch.nn.Module
+            The same model.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As `PIDController.attached`.
+        """
+        with self.controller.attached(model, instead=self.stand_in()):
+            yield model
+
+    def stand_in(self) -> Callable[[int, Tensor, Tensor | None], Tensor]:
+        """Return what is added in place of the control, for `controller.attached(instead=)`.
+
+        Returns
+        -------
+        callable (t, u, mask) -> tensor
+            Of the norm of `u` at every token.
+        """
+        if self.kind == "negative":
+            return lambda t, u, mask: -u
+        if self.kind == "rotation":
+            return lambda t, u, mask: u @ self._turn(t, u)
+        source = torch.Generator().manual_seed(self.seed)
+
+        def noise(_t: int, u: Tensor, _mask: Any) -> Tensor:
+            drawn = torch.randn(u.shape, generator=source).to(u)
+            sizes = u.norm(dim=-1, keepdim=True)
+            return drawn * (sizes / drawn.norm(dim=-1, keepdim=True))
+
+        return noise
+
+    def _turn(self, t: int, u: Tensor) -> Tensor:
+        """Random orthogonal matrix (d, d) of block t."""
+        width = u.shape[-1]
+        if (t, width) not in self._turns:
+            source = torch.Generator().manual_seed(1000 * self.seed + t)
+            square = torch.randn(width, width, generator=source, dtype=torch.float64)
+            orthogonal, upper = torch.linalg.qr(square)
+            self._turns[t, width] = orthogonal * upper.diagonal().sign()  # uniform (Haar)
+        return self._turns[t, width].to(u)

@@ -1,0 +1,269 @@
+"""Result files: what was run, on what, and every count, in one JSON each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import textwrap
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pidlib.io.environment import commit, machine, versions
+from pidlib.io.files import write_json
+from pidlib.io.strict_json import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check_fields, read_json
+
+SCHEMA = 1
+ASSETS = Path(__file__).parents[1] / "assets"
+LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
+REQUIRED: dict[str, Kind] = {
+    "schema": WHOLE,
+    "name": TEXT,
+    "command": TEXT,
+    "configuration": OBJECT,
+    "configuration_sha256": HASH,
+    "data": OBJECT,
+    "model": OBJECT,
+    "seed": WHOLE,
+    "counts": ("an object or a list", lambda v: isinstance(v, (dict, list))),
+    "seconds": NUMBER,
+    "versions": OBJECT,
+    "machine": OBJECT,
+    "date": TEXT,
+}
+
+
+def configuration_hash(configuration: dict) -> str:
+    """Sha256 of a configuration, whatever the order of its keys."""
+    text = json.dumps(configuration, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_result(
+    path: Path,
+    *,
+    command: str,
+    configuration: dict,
+    data: dict,
+    model: dict,
+    seed: int,
+    counts: Any,
+    seconds: float,
+    **more: Any,
+) -> dict:
+    """Write one result file with its provenance.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in `.json`; its stem is the result's name.
+    command : str
+        What to type to make it again.
+    configuration : dict
+        All that decides the outcome besides data and model.
+    data, model : dict
+        Name and sha256 of each; `data` also holds `n`.
+    seed : int
+    counts : dict or list
+        Whole numbers, never only percentages.
+    seconds : float
+    more
+        Further fields, for example `examples` (outcome of each) or `forwards`.
+
+    Returns
+    -------
+    dict
+        What was written.
+
+    Raises
+    ------
+    ValueError
+        A path that does not end in .json, or `data` or `model` without a sha256.
+    """
+    path = Path(path)
+    if path.suffix != ".json":
+        raise ValueError(f"a result file ends in .json, not {path.name!r}")
+    for name, part in (("data", data), ("model", model)):
+        if "sha256" not in part:
+            raise ValueError(f"{name} has the fields {sorted(part)}; sha256 is missing")
+    result = {
+        "schema": SCHEMA,
+        "name": path.stem,
+        "command": command,
+        "configuration": configuration,
+        "configuration_sha256": configuration_hash(configuration),
+        "data": data,
+        "model": model,
+        "seed": seed,
+        "counts": counts,
+        **more,
+        "seconds": round(seconds, 1),
+        "versions": versions(),
+        "machine": machine(),
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+    result["content_sha256"] = _content_hash(result)
+    write_json(path, result)
+    return result
+
+
+def _content_hash(result: dict) -> str:
+    """Sha256 of all that a result file holds besides this sum."""
+    plain = json.loads(json.dumps({k: v for k, v in result.items() if k != "content_sha256"}))
+    return configuration_hash(plain)
+
+
+def read_result(path: Path) -> dict:
+    """Read a result file and check that it is whole.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file; the message says which command writes result files.
+    ValueError
+        Not JSON (`pidlib.io.strict_json.parse_json`), another schema, a field missing or of another
+        kind, or a configuration or content whose hash differs. (Files written by early versions
+        have none of their content.)
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no result file {path.name}; `python -m pidlib reproduce` writes it"
+        )
+    try:
+        result = read_json(path, LARGEST)
+    except ValueError as error:
+        raise ValueError(f"{path.name} is not a whole JSON file ({error})") from None
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        raise ValueError(f"{path.name} is not a result file of schema {SCHEMA}")
+    check_fields(result, REQUIRED, path.name, others=True)
+    for part in ("data", "model"):
+        check_fields(result[part], {"sha256": TEXT}, f"{path.name}: {part}", others=True)
+    libraries = {"torch": TEXT, "transformers": TEXT}  # what `provenance` tells
+    check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
+    try:
+        seen = configuration_hash(result["configuration"])
+        content = _content_hash(result) if "content_sha256" in result else None
+    except RecursionError:
+        raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
+    if seen != result["configuration_sha256"]:
+        raise ValueError(f"{path.name}: the configuration was changed after it was written")
+    if content is not None and content != result["content_sha256"]:
+        raise ValueError(f"{path.name} was changed after it was written; record it again")
+    return result
+
+
+def is_stale(
+    result: dict,
+    *,
+    configuration: dict | None = None,
+    data_sha256: str | None = None,
+    model_sha256: str | None = None,
+) -> list[str]:
+    """Name what differs between a result and what a page expects (empty: it is fresh).
+
+    Code that has moved does not make a result stale; another configuration, data or
+    model does.
+
+    Parameters
+    ----------
+    result : dict
+        As `read_result` gives it.
+    configuration : dict, optional
+    data_sha256, model_sha256 : str, optional
+        What the page expects; not compared by default.
+
+    Returns
+    -------
+    list of str
+    """
+    reasons = []
+    if configuration is not None:
+        seen = result["configuration"]
+        keys = sorted(set(seen) | set(configuration))
+        reasons += [
+            f"configuration.{key}: recorded {seen.get(key)!r}, expected {configuration.get(key)!r}"
+            for key in keys
+            if seen.get(key) != configuration.get(key)
+        ]
+    if data_sha256 is not None and result["data"]["sha256"] != data_sha256:
+        reasons.append("the data changed")
+    if model_sha256 is not None and result["model"]["sha256"] != model_sha256:
+        reasons.append("the model changed")
+    return reasons
+
+
+def provenance(result: dict) -> str:
+    """Lines for beneath a figure: the command, wrapped; then data, n, seed, versions, date.
+
+    Parameters
+    ----------
+    result : dict
+        As `read_result` gives it.
+
+    Returns
+    -------
+    str
+    """
+    data, seen = result["data"], result["versions"]
+    libraries = ", ".join(f"{name} {seen[name]}" for name in ("torch", "transformers"))
+    wrapped = textwrap.wrap(
+        result["command"],
+        78,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    command = "\n".join(wrapped)
+    return (
+        f"{command}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
+        f"{libraries} · {result['date']}"
+    )
+
+
+def paper_table(name: str) -> list[dict]:
+    """Records of one of the paper's tables, one number each.
+
+    Parameters
+    ----------
+    name : str
+        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or
+        `mnli`: Tables 1 to 9 in the order of the LaTeX.
+
+    Returns
+    -------
+    list of dict
+
+    Raises
+    ------
+    ValueError
+        Unknown name.
+
+    Examples
+    --------
+    >>> rows = paper_table("snli")
+    >>> len(rows), rows[0]["model"]
+    (120, 'DistilBERT')
+
+    Source: Tables 1 to 9.
+    """
+    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
+    names = [key for key in tables if not key.startswith("_")]
+    if name not in names:
+        raise ValueError(f"unknown table {name!r}; known: {names}")
+    return tables[name]["rows"]
+
+
+def command_line() -> str:
+    """Return the command that runs now, as a reader would type it."""
+    return " ".join(["python -m pidlib", *sys.argv[1:]])

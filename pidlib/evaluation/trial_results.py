@@ -1,0 +1,170 @@
+"""Read what a trial recorded: attacked rows, right answers, gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pidlib.attacks.outcomes import read_outcomes, transfer_rows
+from pidlib.evaluation.accuracy import Paired, Proportion, compare
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+CONTROLS = tuple((scheme, v) for v in (0.99, 0.95) for scheme in ("P", "PI", "PD", "PID"))
+ADAPTIVE = "adaptive "  # before a recipe: the attack saw the controlled model
+RESTARTED = "restarted "  # the same, and again with another seed where it failed
+WIDENED = "widened "  # again, with twice the candidates, where it failed
+
+
+def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
+    """Attacked rows rebuilt from the outcomes that a trial stored.
+
+    Parameters
+    ----------
+    rows : datasets.Dataset
+        The rows that were attacked.
+    data, recipe, model : str
+        As in the name of the result file.
+    results : Path
+        Folder of the result files.
+
+    Returns
+    -------
+    list of dict
+        In the order of their ids, which are 0, 1, ...
+
+    Raises
+    ------
+    FileNotFoundError
+        No such outcomes.
+    ValueError
+        The rows are not those that were attacked, or some outcome is missing.
+    """
+    path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
+    outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
+    if [o.id for o in outcomes] != list(range(len(outcomes))):
+        raise ValueError(f"{path.name} is not whole; finish the attack first")
+    return transfer_rows(rows, outcomes)
+
+
+def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
+    """Counts of a result as proportions, by condition and set.
+
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.evaluation.results.read_result` gives it.
+
+    Returns
+    -------
+    dict of dict of Proportion
+    """
+    return {
+        name: {key: Proportion(c["right"], c["n"]) for key, c in sets.items()}
+        for name, sets in result["counts"].items()
+    }
+
+
+def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
+    """Right answers (N,) of one condition on one set of a result.
+
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.evaluation.results.read_result` gives it.
+    condition, key : str
+        Condition, and set, such as "clean" or "textfooler".
+
+    Returns
+    -------
+    (N,) bool array
+
+    Raises
+    ------
+    ValueError
+        A condition or a set that the result does not hold.
+    """
+    sets = result["examples"].get(condition)
+    if sets is None:
+        raise ValueError(f"no condition {condition!r}; there are {sorted(result['examples'])}")
+    if key not in sets:
+        raise ValueError(f"no set {key!r} under {condition!r}; there are {sorted(sets)}")
+    return unpack(sets[key], result["counts"][condition][key]["n"])
+
+
+def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
+    """Compare a condition of a result with no control, row by row, for each set.
+
+    An adaptive attack is compared with the same recipe against no control, on the same rows.
+
+    Parameters
+    ----------
+    result : mapping
+        As `pidlib.evaluation.results.read_result` gives it.
+    control : str
+        Condition to compare.
+
+    Returns
+    -------
+    dict of str to Paired
+    """
+    found = {}
+    for key in result["examples"].get(control) or [answers(result, control, "")]:
+        bits = answers(result, control, key)
+        found[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
+    return found
+
+
+def pack(bits: np.ndarray) -> str:
+    """True and false answers as hexadecimal digits, eight to the byte."""
+    return np.packbits(np.asarray(bits, bool)).tobytes().hex()
+
+
+def unpack(text: str, n: int) -> np.ndarray:
+    """Undo `pack`, for `n` answers.
+
+    Parameters
+    ----------
+    text : str
+    n : int
+
+    Returns
+    -------
+    (n,) bool array
+
+    Examples
+    --------
+    >>> unpack("a0", 3).tolist()
+    [True, False, True]
+    """
+    if len(text) != 2 * -(-n // 8):
+        raise ValueError(f"{len(text)} digits cannot hold {n} answers")
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=n).astype(bool)
+
+
+def control_name(scheme: str, variance: float | str) -> str:
+    """Name of a control in result files and figures.
+
+    Parameters
+    ----------
+    scheme : str
+        As for `PIDController.fit`, or the rule of an estimate.
+    variance : float or str
+        Threshold, or the mix of an estimate.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> control_name("PD", 0.99), control_name("wiener", "typos")
+    ('P-D 99 %', 'Wiener typos')
+    """
+    if scheme in ("wiener", "terminal"):
+        return f"{scheme.capitalize()} {variance}"
+    return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"

@@ -1,0 +1,10 @@
+"""Pictures and tables of the book."""
+
+from __future__ import annotations
+
+from pidlib.figures.diagram import network_diagram
+from pidlib.figures.plots import agreement, curves, gain_plot, spectra
+from pidlib.figures.radar import radar_grid, radar_matplotlib, radar_plotly
+from pidlib.figures.slider import slider
+from pidlib.figures.style import INK, PALETTE, tidy, use_book_style
+from pidlib.figures.tables import print_counts, print_table

@@ -1,0 +1,101 @@
+"""Diagrams drawn by the book: a network with a controller before every block."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyBboxPatch
+
+from pidlib.figures.style import INK, PALETTE
+
+BLOCK, CONTROL = PALETTE[0], PALETTE[1]
+
+
+def network_diagram(blocks: int = 3) -> Figure:
+    """Draw blocks in a row, and the P, I and D controllers that act before each.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks drawn, 2 to 4; the last one stands for block T - 1.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        A number of blocks out of range.
+
+    Examples
+    --------
+    >>> fig = network_diagram(2)
+    >>> sum(text.get_text() == "+" for text in fig.axes[0].texts)
+    2
+
+    Source: Fig. 1, redrawn.
+    """
+    if not 2 <= blocks <= 4:
+        raise ValueError(f"{blocks} blocks do not fit the drawing; give 2 to 4")
+    fig = Figure(figsize=(2.9 * blocks + 0.6, 3.1), layout="constrained")
+    plot = fig.add_subplot()
+    plot.set_axis_off()
+    plot.set_aspect("equal")
+    plot.set_xlim(-0.5, 4 * blocks + 1.0)
+    plot.set_ylim(-3.3, 1.0)
+    for t in range(blocks):
+        last = t == blocks - 1
+        name = "T-1" if last else str(t)
+        left = 4.0 * t
+        _state(plot, left, f"$x_{{{name}}}$")
+        _arrow(plot, (left + (0.5 if last else 0.3), 0), (left + 0.95, 0), BLOCK)
+        plot.add_patch(Circle((left + 1.2, 0), 0.25, fill=False, edgecolor=CONTROL, linewidth=2))
+        plot.text(left + 1.2, 0, "+", ha="center", va="center", fontsize=13, color=CONTROL)
+        _arrow(plot, (left + 1.45, 0), (left + 2.0, 0), BLOCK)
+        _box(plot, left + 2.0, f"$F_{{{name}}}$")
+        _controller(plot, left, name)
+        end = (left + 3.0, 0), (left + 3.65, 0)
+        if blocks > 2 and t == blocks - 2:
+            plot.text(left + 3.4, 0, "···", ha="center", va="center", fontsize=15, color=INK)
+        else:
+            _arrow(plot, *end, BLOCK)
+    _state(plot, 4.0 * blocks, "$x_T$")
+    return fig
+
+
+def _state(plot: Axes, x: float, name: str) -> None:
+    plot.text(x, 0, name, ha="center", va="center", fontsize=13, color=INK)
+
+
+def _arrow(plot: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+    look = dict(arrowstyle="-|>", color=colour, linewidth=1.8, shrinkA=0, shrinkB=0)
+    plot.annotate("", xy=end, xytext=start, arrowprops=look)
+
+
+def _box(plot: Axes, left: float, name: str) -> None:
+    shape = FancyBboxPatch(
+        (left, -0.5), 1.0, 1.0, boxstyle="round,pad=0,rounding_size=0.12", fill=False
+    )
+    shape.set(edgecolor=BLOCK, linewidth=2)
+    plot.add_patch(shape)
+    plot.text(left + 0.5, 0, name, ha="center", va="center", fontsize=13, color=BLOCK)
+
+
+def _controller(plot: Axes, left: float, name: str) -> None:
+    """Three boxes under a state, whose sum goes up into the circle."""
+    plot.plot([left, left], [-0.3, -2.6], color=CONTROL, linewidth=1.6, linestyle="--")
+    for k, letter in enumerate("PID"):
+        y = -1.3 - 0.65 * k
+        plot.plot([left, left + 0.45], [y, y], color=CONTROL, linewidth=1.6, linestyle="--")
+        shape = FancyBboxPatch(
+            (left + 0.45, y - 0.24), 0.5, 0.48, boxstyle="round,pad=0,rounding_size=0.08"
+        )
+        shape.set(fill=False, edgecolor=CONTROL, linewidth=1.6, linestyle="--")
+        plot.add_patch(shape)
+        plot.text(left + 0.7, y, letter, ha="center", va="center", fontsize=11, color=CONTROL)
+        plot.plot([left + 0.95, left + 1.2], [y, y], color=CONTROL, linewidth=1.6, linestyle="--")
+    plot.plot([left + 1.2, left + 1.2], [-2.6, -1.0], color=CONTROL, linewidth=1.6, linestyle="--")
+    _arrow(plot, (left + 1.2, -1.0), (left + 1.2, -0.25), CONTROL)
+    place = dict(ha="left", va="center", fontsize=11, color=CONTROL)
+    plot.text(left + 1.32, -0.72, f"$u_{{{name}}}$", **place)

@@ -1,0 +1,225 @@
+"""Figures: radar plots, lines with intervals, spectra, agreement, a slider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from pidlib.figures.style import (
+    INK,
+    MARKERS,
+    PALETTE,
+    STYLES,
+)
+
+
+def curves(
+    x: Sequence[float],
+    lines: Mapping[str, Sequence[float]],
+    intervals: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    log: bool = False,
+) -> Figure:
+    """Draw named lines over one axis, each with its interval as a band.
+
+    Parameters
+    ----------
+    x : (k,) floats
+        Places, such as block numbers.
+    lines : mapping of str to (k,) floats
+        Name to values.
+    intervals : mapping of str to ((k,) lows, (k,) highs), optional
+        Drawn as a band around the line of that name.
+    xlabel, ylabel : str
+        What the axes measure, with the unit.
+    log : bool
+        Logarithmic vertical axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        No line, or a line whose length is not that of `x`.
+
+    Examples
+    --------
+    >>> fig = curves([0, 1, 2], {"base": [3, 2, 1]}, xlabel="block")
+    >>> fig.axes[0].get_xlabel()
+    'block'
+    """
+    if not lines:
+        raise ValueError("there are no lines to draw: give at least one name with its values")
+    fig = Figure(layout="constrained")
+    plot = fig.add_subplot()
+    for k, (name, values) in enumerate(lines.items()):
+        if len(values) != len(x):
+            raise ValueError(f"line {name!r} has {len(values)} values for {len(x)} places")
+        look = dict(marker=MARKERS[k % len(MARKERS)], color=PALETTE[k % len(PALETTE)])
+        if len(x) > 30:  # so many marks would hide the line
+            look.pop("marker")
+        plot.plot(x, values, label=name, linestyle=STYLES[(k + 1) % len(STYLES)], **look)
+        if intervals and name in intervals:
+            plot.fill_between(x, *intervals[name], color=look["color"], alpha=0.18, linewidth=0)
+    if np.equal(np.mod(np.asarray(x, dtype=float), 1), 0).all():  # blocks, sweeps, places
+        plot.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
+    plot.set_xlabel(xlabel)
+    plot.set_ylabel(ylabel)
+    if log:
+        plot.set_yscale("log")
+    if len(lines) > 3:  # too many to find a free corner
+        wide = max(map(len, lines)) > 18
+        plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2 if wide else 3)
+    elif len(lines) > 1:
+        plot.legend()
+    return fig
+
+
+def spectra(
+    eigenvalues: Mapping[str, Sequence[float]], thresholds: Sequence[float] = (0.99, 0.95)
+) -> Figure:
+    """Plot how much of the second moment the largest directions hold.
+
+    Parameters
+    ----------
+    eigenvalues : mapping of str to (d,) floats
+        Name of a layer to its eigenvalues, in any order, not negative.
+    thresholds : sequence of float
+        Shares in (0, 1] drawn as level lines, where the ranks are read.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> fig = spectra({"x_0": [4.0, 3.0, 2.0, 1.0]}, thresholds=[0.9])
+    >>> [float(y) for y in fig.axes[0].lines[0].get_ydata().round(2)]
+    [0.4, 0.7, 0.9, 1.0]
+
+    Source: paper section 2.1 (ranks by variance), Table 7.
+    """
+    lines = {}
+    for name, values in eigenvalues.items():
+        ordered = np.sort(np.asarray(values, dtype=float))[::-1]
+        if ordered[-1] < -1e-9 * ordered[0]:
+            raise ValueError(f"{name!r} has the eigenvalue {ordered[-1]:.3g}; none may be negative")
+        lines[name] = np.cumsum(ordered) / ordered.sum()
+    count = max(len(values) for values in lines.values())
+    fig = curves(range(1, count + 1), lines, xlabel="directions kept", ylabel="share of Σσ²")
+    for k, level in enumerate(thresholds):
+        fig.axes[0].axhline(level, color=INK, linewidth=0.8, linestyle=":")
+        # In the margin, where no curve is; the first above its line, the others below.
+        place = dict(xytext=(3, 0), textcoords="offset points", va="top" if k else "bottom")
+        across = ("axes fraction", "data")
+        fig.axes[0].annotate(f"{100 * level:g} %", (1, level), xycoords=across, **place)
+    return fig
+
+
+def agreement(
+    predicted: Mapping[str, Sequence[float]],
+    true: Mapping[str, Sequence[float]],
+    what: str = "error",
+) -> Figure:
+    """Plot predicted against true values on logarithmic axes, with the diagonal.
+
+    Parameters
+    ----------
+    predicted, true : mapping of str to (k,) floats
+        The same names and lengths in both; values above 0.
+    what : str
+        The quantity compared, with its unit.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> fig = agreement({"linear": [1.0, 2.0]}, {"linear": [1.0, 2.1]})
+    >>> fig.axes[0].get_xlabel()
+    'predicted error'
+
+    Source: paper Table 6 (predicted against true error).
+    """
+    fig = Figure(figsize=(4.8, 4.4), layout="constrained")
+    plot = fig.add_subplot()
+    for k, (name, values) in enumerate(predicted.items()):
+        plot.loglog(values, true[name], MARKERS[k % len(MARKERS)], label=name, alpha=0.7)
+    both = np.concatenate([np.asarray(v, float) for m in (predicted, true) for v in m.values()])
+    ends = [both.min(), both.max()]
+    plot.loglog(ends, ends, color=INK, linewidth=1, label="equal")
+    plot.set_xlabel(f"predicted {what}")
+    plot.set_ylabel(f"true {what}")
+    plot.legend()
+    return fig
+
+
+def gain_plot(
+    groups: Mapping[str, Mapping[str, tuple[float, float, float]]],
+    xlabel: str = "",
+    zero: bool = True,
+) -> Figure:
+    """Plot gains as points with their intervals, grouped by what they are measured against.
+
+    Parameters
+    ----------
+    groups : mapping of str to mapping of str to (gain, low, high)
+        Name of a comparison, then name of a row, then its gain and 95 % interval, all in
+        points. Every comparison has the same rows.
+    xlabel : str
+        What the axis measures.
+    zero : bool
+        Whether a line marks 0; False for shares, which lie far from it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        No comparisons, rows that differ, or a gain outside its interval.
+
+    Examples
+    --------
+    >>> fig = gain_plot({"over none": {"A": (1.0, 0.5, 1.5), "B": (0.0, -1.0, 1.0)}})
+    >>> [label.get_text() for label in fig.axes[0].get_yticklabels()]
+    ['A', 'B']
+    """
+    if not groups:
+        raise ValueError("there are no comparisons to draw: give at least one")
+    names = list(next(iter(groups.values())))
+    for group, rows in groups.items():
+        if list(rows) != names:
+            raise ValueError(f"{group!r} has the rows {list(rows)}; the first has {names}")
+        for name, (gain, low, high) in rows.items():
+            if not low <= gain <= high:
+                raise ValueError(f"{group!r}, {name!r}: {gain} is not between {low} and {high}")
+    fig = Figure(figsize=(6.4, 0.7 + 0.24 * len(names) * (len(groups) + 1)), layout="constrained")
+    plot = fig.add_subplot()
+    step = 0.8 / len(groups)
+    for k, (group, rows) in enumerate(groups.items()):
+        places = [row + (k - (len(groups) - 1) / 2) * step for row in range(len(names))]
+        gains, lows, highs = zip(*rows.values(), strict=True)
+        bars = [
+            [gain - low for gain, low in zip(gains, lows, strict=True)],
+            [high - gain for gain, high in zip(gains, highs, strict=True)],
+        ]
+        look = dict(color=PALETTE[k % len(PALETTE)], marker=MARKERS[k % len(MARKERS)])
+        plot.errorbar(gains, places, xerr=bars, linestyle="", capsize=3, label=group, **look)
+    if zero:
+        plot.axvline(0, color=INK, linewidth=0.8)
+    plot.set_yticks(range(len(names)), names)
+    plot.set_ylim(len(names) - 0.5, -0.5)  # the first row on top, none on the frame
+    plot.grid(axis="y", visible=False)
+    plot.set_xlabel(xlabel)
+    wide = len(groups) > 2 and max(map(len, groups)) > 16
+    fig.legend(loc="outside upper center", ncols=2 if wide else min(3, len(groups)))
+    return fig

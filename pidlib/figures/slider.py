@@ -1,0 +1,174 @@
+"""Figures with sliders: every position is computed beforehand and stored in the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import log10
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from pidlib.figures.style import DASHES, PALETTE, SYMBOLS
+
+Key = str | tuple[str, ...]
+Lines = Mapping[str, Sequence[float]]
+
+
+def slider(
+    x: Sequence[float],
+    frames: Mapping[Key, Lines],
+    name: str | Sequence[str],
+    xlabel: str = "",
+    ylabel: str = "",
+    start: Key | None = None,
+    points: Sequence[str] = (),
+    log: bool = False,
+    equal: bool = False,
+) -> go.Figure:
+    """Lines that change as the reader moves one slider, or several.
+
+    The site draws every slider as a control of the page, which the arrow keys move. In
+    JupyterLab plotly draws them; there each of several sliders starts from the first
+    picture.
+
+    Parameters
+    ----------
+    x : (k,) floats
+        Shared horizontal places.
+    frames : mapping
+        Position of the slider to the lines shown there (name to (k,) values over `x`, or
+        a (2, m) array of places and values of its own); the same line names at each. With
+        several sliders a position is a tuple of str, one for each, and every combination
+        must be there.
+    name : str or sequence of str
+        What each slider changes, printed before its value.
+    xlabel, ylabel : str
+        What the axes measure, with the unit.
+    start : str or tuple of str, optional
+        Position shown first; the first one when left out.
+    points : sequence of str
+        Lines drawn as marks without a line.
+    log : bool
+        Logarithmic vertical axis; all values above 0.
+    equal : bool
+        One unit is as long on both axes: for pictures of a plane.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Show it through `tidy`.
+
+    Raises
+    ------
+    ValueError
+        Positions with different lines, a combination that lacks, or an unknown `start`.
+
+    Examples
+    --------
+    >>> fig = slider([0, 1], {"0.1": {"a": [0, 1]}, "0.2": {"a": [0, 2]}}, "c", start="0.2")
+    >>> len(fig.layout.sliders[0].steps), list(fig.data[0].y)
+    (2, [0.0, 2.0])
+    """
+    names = [name] if isinstance(name, str) else list(name)
+    places = {_key(key): lines for key, lines in frames.items()}
+    labels = _labels(places, names)
+    first = next(iter(places)) if start is None else _key(start)
+    if first not in places:
+        raise ValueError(f"the start {start!r} is no position of the slider: {list(frames)}")
+    pictures = {key: _picture(x, lines) for key, lines in places.items()}
+    own = any(np.ndim(line) == 2 for lines in places.values() for line in lines.values())
+    fig = go.Figure()
+    picture = pictures[first]
+    for k, line in enumerate(places[first]):
+        look: dict[str, Any] = dict(
+            line=dict(dash=DASHES[(k + 1) % len(DASHES)], width=2.5, color=PALETTE[k % 6])
+        )
+        if line in points:
+            symbol = SYMBOLS[k % len(SYMBOLS)]
+            look = dict(mode="markers", marker=dict(size=9, symbol=symbol, color=PALETTE[k % 6]))
+        elif len(picture["x"][k]) < 30:
+            look["mode"] = "lines"
+        fig.add_trace(go.Scatter(x=picture["x"][k], y=picture["y"][k], name=line, **look))
+    fig.update_layout(
+        sliders=[
+            dict(
+                active=column.index(first[k]),
+                steps=[
+                    dict(
+                        method="restyle",
+                        label=label,
+                        args=[_change(pictures[(*first[:k], label, *first[k + 1 :])], own)],
+                    )
+                    for label in column
+                ],
+                currentvalue=dict(prefix=f"{names[k]} = "),
+                pad=dict(t=55 + 75 * k),
+            )
+            for k, column in enumerate(labels)
+        ],
+        xaxis_title=xlabel,
+        yaxis=dict(title=ylabel, range=_range(pictures, "y", log), type="log" if log else None),
+        height=480 + 75 * (len(names) - 1),
+        showlegend=True,
+    )
+    if log:  # powers of ten, not 100µ; one mark a decade unless there are few
+        low, high = fig.layout.yaxis.range
+        fig.update_yaxes(exponentformat="power", dtick=max(1, round((high - low) / 8)))
+    if own or equal:
+        fig.update_xaxes(range=_range(pictures, "x", False))
+    if equal:
+        fig.update_xaxes(constrain="domain")
+        fig.update_yaxes(scaleanchor="x", constrain="domain")
+    if len(names) > 1:  # the site reads every combination here
+        fig.layout.meta = {"pictures": [_change(pictures[key], own) for key in product(*labels)]}
+    return fig
+
+
+def _key(key: Key) -> tuple[str, ...]:
+    return (key,) if isinstance(key, str) else tuple(key)
+
+
+def _labels(places: Mapping[tuple[str, ...], Lines], names: list[str]) -> list[list[str]]:
+    """Positions of each slider, in their order."""
+    lines = {tuple(shown) for shown in places.values()}
+    if len(lines) != 1:
+        raise ValueError(f"every slider position needs the same lines; got {sorted(lines)}")
+    if any(len(key) != len(names) for key in places):
+        raise ValueError(f"every position needs one value for each of {names}")
+    labels = [list(dict.fromkeys(column)) for column in zip(*places, strict=True)]
+    lacking = [key for key in product(*labels) if key not in places]
+    if lacking:
+        raise ValueError(f"no lines for the position {dict(zip(names, lacking[0], strict=True))}")
+    return labels
+
+
+def _change(picture: dict[str, list], own: bool) -> dict[str, list]:
+    """What plotly's restyle needs: the places too, where lines have their own."""
+    return picture if own else {"y": picture["y"]}
+
+
+def _picture(x: Sequence[float], lines: Lines) -> dict[str, list[list[float]]]:
+    """Places and values of each line."""
+    both = []
+    for name, values in lines.items():
+        array = np.asarray(values, dtype=float)
+        pair = array if array.ndim == 2 else np.array([np.asarray(x, dtype=float), array])
+        if pair.shape[0] != 2:
+            raise ValueError(f"line {name!r} has shape {array.shape}; expected (k,) or (2, m)")
+        both.append(pair.tolist())
+    return {"x": [pair[0] for pair in both], "y": [pair[1] for pair in both]}
+
+
+def _range(pictures: Mapping[Any, dict], axis: str, log: bool) -> list[float]:
+    """Ends of an axis that fit every picture, so that it stands still."""
+    values = np.concatenate([line for shown in pictures.values() for line in shown[axis]])
+    values = values[np.isfinite(values)]
+    low, high = float(values.min()), float(values.max())
+    if log:
+        if low <= 0:
+            raise ValueError(f"the value {low} does not fit a logarithmic axis")
+        low, high = log10(low), log10(high)
+    room = 0.05 * (high - low or 1.0)
+    return [low - room, high + room]

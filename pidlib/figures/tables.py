@@ -1,0 +1,79 @@
+"""Tables in print: the numbers beneath a figure, as text that a test can compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], digits: int = 3) -> None:
+    """Print rows as a table, numbers rounded and right-aligned.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Column name to value, the same columns in each row.
+    digits : int
+        Decimal places of floats.
+
+    Examples
+    --------
+    >>> print_table([{"layer": 0, "rank": 323}, {"layer": 1, "rank": 292}])
+    layer  rank
+        0   323
+        1   292
+    """
+    if not rows:
+        raise ValueError("there are no rows to print: give at least one")
+    heads = list(rows[0])
+    cells = [[_text(row[head], digits) for head in heads] for row in rows]
+    numeric = [not isinstance(rows[0][head], str) for head in heads]
+    widths = [max(len(v) for v in column) for column in zip(heads, *cells, strict=True)]
+    for line in (heads, *cells):
+        parts = zip(line, widths, numeric, strict=True)
+        print("  ".join(v.rjust(w) if n else v.ljust(w) for v, w, n in parts).rstrip())
+
+
+def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -> None:
+    """Print counts k of n with their percentage and 95 % Wilson interval.
+
+    Parameters
+    ----------
+    counts : mapping of str to (k, n)
+        Name to number right (or whatever is counted) and number asked, 0 <= k <= n, n >= 1.
+    header : str
+        Name of the column of k.
+
+    Raises
+    ------
+    ValueError
+        Counts that make no proportion.
+
+    Examples
+    --------
+    >>> print_counts({"base": (81, 100)})
+    what  right    n     %  95 % interval
+    base     81  100  81.0  72.2 to 87.5
+    >>> print_counts({"synonym": (20, 100)}, header="count")
+    what     count    n     %  95 % interval
+    synonym     20  100  20.0  13.3 to 28.9
+
+    Source: Wilson's score interval, from scipy.
+    """
+    rows = []
+    for name, (found, asked) in counts.items():
+        if not 0 <= found <= asked or asked < 1:  # not every scipy refuses that
+            raise ValueError(f"{found} of {asked} ({name}) make no proportion")
+        low, high = binomtest(int(found), int(asked)).proportion_ci(method="wilson")
+        row = {"what": name, header: int(found), "n": int(asked), "%": 100 * found / asked}
+        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
+    print_table(rows, digits=1)
+
+
+def _text(value: Any, digits: int) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.{digits}f}"
+    return str(value)

@@ -1,0 +1,223 @@
+"""What a fit has summed up so far: kept on disk, taken up again, merged over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from pidlib.bases import Eigenbases, Origin
+from pidlib.data.labels import check_labels, label_order
+from pidlib.hooks import Blocks, fingerprint, read_states
+from pidlib.io.checkpoints import FOREIGN, Checkpoint
+from pidlib.theory.subspaces import Moments, rank_for
+
+_One = TypeVar("_One")
+
+
+class Accumulators:
+    """Second moments of every state and term, and how much text they hold."""
+
+    def __init__(self, terms: str = "PID") -> None:
+        self.terms = terms
+        self.moments: dict[str, list[Moments]] = {}
+        self.batches = self.rows = self.correct = self.truncated = 0
+
+    def add(self, values: Sequence[Tensor], mask: Tensor) -> None:
+        """Add the states (B, l, d) of a batch, x_0 to x_T; mask (B, l) is true where they count."""
+        used = mask.any(1)
+        self.correct += int(used.sum())
+        if not used.any():
+            return
+        if not self.moments:
+            self._begin(values[0].shape[-1], [x.device for x in values])
+        past = last = None
+        mask = mask[used]
+        for t, state in enumerate(values):
+            x = state[used.to(state.device)]
+            mask = mask.to(x.device)
+            self.moments["P"][t].update(x, mask)
+            if t > 0 and "I" in self.moments:
+                past = past.to(x.device) + x
+                self.moments["I"][t].update(past, mask)
+            if t > 0 and "D" in self.moments:
+                self.moments["D"][t].update(x - last.to(x.device), mask)
+            past, last = x if t == 0 else past, x
+
+    def _begin(self, width: int, devices: Sequence[Any]) -> None:
+        self.moments = {i: [Moments(width, device=d) for d in devices] for i in self.terms}
+        for i in self.terms:  # one state has no past: D_0 = I_0 = x_0
+            self.moments[i][0] = self.moments["P"][0]
+
+    @property
+    def own(self) -> Iterator[tuple[str, Moments]]:
+        """Name and sums of each state and term, those that are shared once."""
+        for term, states in self.moments.items():
+            for t, one in enumerate(states):
+                if t > 0 or term == "P":
+                    yield f"{term}.{t}", one
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Batches, rows, and rows by kind."""
+        names = ("batches", "rows", "correct", "truncated")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def tokens(self) -> dict[str, list[int]]:
+        """Tokens and examples behind each sum."""
+        return {name: [one.tokens, one.examples] for name, one in self.own}
+
+    def keep(self, checkpoint: Checkpoint, last: bool = False) -> None:
+        """Keep the sums, if it is time, or they are the last and some were kept before."""
+        if checkpoint.due or last and checkpoint.begun:
+            sums = {name: one.embedding.cpu() for name, one in self.own}
+            checkpoint.keep(sums, self.batches, counts=self.counts, tokens=self.tokens)
+
+    @classmethod
+    def begin(cls, checkpoint: Checkpoint, about: Mapping[str, Any], terms: str) -> Accumulators:
+        """Take up sums that were kept; none are there: begin with none."""
+        made, kept = cls(terms), checkpoint.begin(about)
+        if kept is None:
+            return made
+        try:
+            sums, card = kept
+            for name in made.counts:
+                setattr(made, name, int(card["counts"][name]))
+            if sums:
+                depth = 1 + max(int(name.partition(".")[2]) for name in sums)
+                made._begin(len(next(iter(sums.values()))), ["cpu"] * depth)
+                for name, one in made.own:
+                    one.embedding = sums[name]
+                    one.tokens, one.examples = card["tokens"][name]
+        except FOREIGN as error:
+            raise checkpoint.unreadable(error) from None
+        return made
+
+    def all_reduce(self) -> None:
+        """Add up the sums of all processes of a distributed run; each then has all."""
+        from torch import distributed
+
+        known = torch.tensor(
+            [len(self.moments["P"]), self.moments["P"][0].width] if self.moments else [0, 0]
+        )
+        distributed.all_reduce(known, distributed.ReduceOp.MAX)
+        if not self.moments and int(known[0]):  # no row of this process counted
+            self._begin(int(known[1]), ["cpu"] * int(known[0]))
+        for _, one in self.own:
+            distributed.all_reduce(one.embedding)
+            pair = torch.tensor([one.tokens, one.examples])
+            distributed.all_reduce(pair)
+            one.tokens, one.examples = pair.tolist()
+        told = torch.tensor(list(self.counts.values()))
+        distributed.all_reduce(told)
+        self.batches, self.rows, self.correct, self.truncated = told.tolist()
+
+
+def after(stream: Iterable[_One], done: int) -> Iterator[_One]:
+    """Leave out what was done already."""
+    return islice(iter(stream), done, None)
+
+
+def learn(
+    found: Blocks,
+    batches: Iterable[Any],
+    terms: Sequence[str] = "PID",
+    keep: float = 1.0,
+    correct_only: bool = True,
+    block_list: str | None = None,
+    checkpoint: Checkpoint | None = None,
+    merge: Callable[[Accumulators], None] | None = None,
+) -> Eigenbases:
+    """Stream batches once through a model and learn the bases of its states.
+
+    Memory does not grow with the number of batches: d^2 numbers for each state and term.
+    """
+    model, terms = found.model, "".join(sorted({"P", *terms}, key="PID".index))
+    if model.training or any(module.training for module in found.modules):
+        raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+    order = label_order(model.config) if correct_only else None
+    blocks = tuple(fingerprint(found))
+    about = {"blocks": list(blocks), "terms": terms, "correct_only": correct_only}
+    sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
+    for batch in after(batches, sums.batches):
+        with torch.inference_mode():
+            values, mask, logits = read_states(model, batch.inputs, found)
+            sums.batches += 1
+            sums.rows += len(mask)
+            sums.truncated += getattr(batch, "truncated", 0)
+            _check_finite(values, mask, found.names)
+            if order is not None:
+                mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
+            sums.add(values, mask)
+        if checkpoint:
+            sums.keep(checkpoint)
+    if checkpoint:
+        sums.keep(checkpoint, last=True)
+    if merge is not None:
+        merge(sums)
+    if sums.rows == 0:
+        raise ValueError("there are no rows: give at least one example")
+    if sums.correct == 0:
+        raise ValueError(
+            f"the model classifies none of the {sums.rows} rows correctly; check that its labels "
+            "(model.config.id2label) and those of the rows mean the same"
+        )
+    moments = sums.moments
+    spectra = {term: [_spectrum(m) for m in moments[term]] for term in terms}
+    eigenvalues = {term: torch.stack([v for v, _ in pairs]) for term, pairs in spectra.items()}
+    vectors = {}
+    for term, pairs in spectra.items():
+        kept = max(rank_for(v, keep) for v, _ in pairs) if keep != 1.0 else len(pairs[0][0])
+        vectors[term] = torch.stack([w[:, :kept].float() for _, w in pairs])
+    config = getattr(model, "config", None)
+    origin = Origin(
+        model_type=getattr(config, "model_type", None) or "",
+        architecture=type(model).__name__,
+        depth=found.depth,
+        width=moments["P"][0].width,
+        block_list=block_list,
+        blocks=blocks,
+        rows=sums.rows,
+        correct=sums.correct,
+        tokens=moments["P"][0].tokens,
+        truncated=sums.truncated,
+    )
+    return Eigenbases(eigenvalues, vectors, origin)
+
+
+def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:
+    if labels is None:
+        raise ValueError(
+            "the rows carry no label, which tells correctly classified rows from others; add "
+            "labels, or pass correct_only=False to fit on all rows"
+        )
+    if logits is None or logits.dim() != 2:
+        raise ValueError(
+            "the model returns no logits (rows, labels): it is not a sequence classifier; use one, "
+            "or pass correct_only=False to fit on all rows"
+        )
+    check_labels(labels.tolist(), len(order))
+    return logits[:, order].argmax(-1).cpu() == labels.cpu()
+
+
+def _check_finite(values: Sequence[Tensor], mask: Tensor, names: Sequence[str]) -> None:
+    """Name the first state with a NaN; the last one shows whether there is any."""
+    if bool((torch.isfinite(values[-1]).all(-1) | ~mask.to(values[-1].device)).all()):
+        return
+    for t, x in enumerate(values):
+        if not bool((torch.isfinite(x).all(-1) | ~mask.to(x.device)).all()):
+            place = f"the input of {names[t]}" if t < len(names) else "the last block's output"
+            raise ValueError(
+                f"state x_{t}, {place}, has NaN or infinite entries; check the weights and the "
+                "number type (half precision may overflow), or the input"
+            )
+
+
+def _spectrum(moments: Moments) -> tuple[Tensor, Tensor]:
+    matrix = moments.embedding.cpu() / moments.tokens
+    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
+    return values.flip(0).clamp(min=0.0), vectors.flip(1)

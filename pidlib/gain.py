@@ -1,0 +1,196 @@
+"""."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+TOLERANCE = 1e-5  # bases are kept in single precision
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """A feedback u = b - K x, K in its cheaper form.
+
+    Dense: one d x d product. Thin: K = shift I + W diag(k) W^T with m columns, two products
+    that together cost 2 m / d of the dense one.
+
+    Attributes
+    ----------
+    left : (d, m) float64 tensor
+        W, or -K^T in the dense form.
+    right : (m, d) float64 tensor or None
+        -diag(k) W^T; None in the dense form.
+    shift : float
+        Part of K that is a multiple of the identity; 0 in the dense form.
+    offset : (d,) float64 tensor or None
+        b; None for 0.
+    cache : dict
+        The factors by number type and device, once computed.
+    """
+
+    left: Tensor
+    right: Tensor | None
+    shift: float
+    offset: Tensor | None = None
+    cache: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_spectrum(cls, vectors: Tensor, values: Tensor) -> Gain:
+        """Choose the form that costs least.
+
+        Parameters
+        ----------
+        vectors : (d, d) float64 tensor
+            Orthonormal eigenvectors of K.
+        values : (d,) float64 tensor
+            Its eigenvalues, at least 0.
+
+        Returns
+        -------
+        Gain
+
+        Examples
+        --------
+        >>> eye = torch.eye(8, dtype=torch.float64)
+        >>> values = torch.tensor([0.0, 0, 0, 0, 0, 0, 0, 1], dtype=torch.float64)
+        >>> Gain.from_spectrum(eye, values).form, Gain.from_spectrum(eye, 1 - values).form
+        ('thin 1', 'thin 1')
+        """
+        small = TOLERANCE * float(values.max())
+        options = []
+        for shift in (0.0, float(values.max())):
+            away = (values - shift).abs() > small
+            options.append((int(away.sum()), shift, away))
+        columns, shift, away = min(options, key=lambda option: option[0])
+        if 2 * columns >= len(values):
+            return cls(-(vectors * values) @ vectors.T, None, 0.0)
+        frame = vectors[:, away]
+        return cls(frame.contiguous(), -((values[away] - shift) * frame).T.contiguous(), shift)
+
+    @classmethod
+    def of_projection(cls, projection: Tensor, scale: float) -> Gain:
+        """K = scale times a projection (d, d).
+
+        Parameters
+        ----------
+        projection : (d, d) float64 tensor
+        scale : float
+            At least 0.
+
+        Returns
+        -------
+        Gain
+        """
+        values, vectors = torch.linalg.eigh(projection)
+        return cls.from_spectrum(vectors, scale * values.round())
+
+    @property
+    def form(self) -> str:
+        """`dense`, or `thin` with the number of columns."""
+        return "dense" if self.right is None else f"thin {self.left.shape[1]}"
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the control is nil for every state."""
+        still = self.left.numel() == 0 or not bool(self.left.any())
+        return self.shift == 0.0 and still and (self.offset is None or not bool(self.offset.any()))
+
+    def matrix(self) -> Tensor:
+        """K as a (d, d) float64 tensor.
+
+        Returns
+        -------
+        (d, d) float64 tensor
+        """
+        if self.right is None:
+            return -self.left.T
+        eye = torch.eye(len(self.left), dtype=torch.float64)
+        return self.shift * eye - self.left @ self.right
+
+    def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
+        """Left factor, right factor, offset in a number type on a device; kept for next time.
+
+        Parameters
+        ----------
+        dtype : torch.dtype
+        device : torch.device
+
+        Returns
+        -------
+        (left, right, offset) : tensors or None
+        """
+        key = (dtype, device)
+        if key not in self.cache:
+            # Tensors made in inference mode could never take part in a gradient.
+            with torch.inference_mode(False), torch.no_grad():
+                parts = (self.left, self.right, self.offset)
+                self.cache[key] = tuple(p if p is None else p.to(device, dtype) for p in parts)
+        return self.cache[key]
+
+    def add_to(
+        self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
+    ) -> Tensor:
+        """Return base + b - K x at real tokens and base at padding.
+
+        Under autocast the control is computed in low precision and added in the precision
+        of the state, so that the state itself is not rounded.
+
+        Parameters
+        ----------
+        base, x : (B, l, d) tensor
+        mask : (B, l, 1) bool tensor, optional
+            True at real tokens; padding is left as it is.
+        padding : (k,) int64 tensor, optional
+            The places of padding among the B l tokens, if known (`padding_of`): it is then
+            put back by itself, which is quicker than choosing at every token.
+
+        Returns
+        -------
+        (B, l, d) tensor
+            Of the number type of `base`.
+        """
+        left, right, offset = self.factors(x.dtype, x.device)
+        wide = not torch.is_autocast_enabled(x.device.type)
+        flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])
+        keep = None if mask is None else mask.reshape(-1, 1)
+        if right is not None:
+            inner = flat @ left
+            if keep is not None and self.shift == 0.0:  # fewer numbers to mask than after
+                inner, keep = inner * keep, None
+            new = torch.addmm(rows, inner, right) if wide else rows + inner @ right
+            new = new if self.shift == 0.0 else new - self.shift * flat
+        else:
+            new = torch.addmm(rows, flat, left) if wide else rows + flat @ left
+        if offset is not None:
+            new, keep = new + offset, None if mask is None else mask.reshape(-1, 1)
+        if keep is not None and padding is not None:
+            new.index_copy_(0, padding, rows.index_select(0, padding))
+        elif keep is not None:
+            new = torch.where(keep, new, rows)
+        return new.reshape(base.shape)
+
+
+def padding_of(mask: Tensor | None) -> Tensor | None:
+    """Places of padding in a mask, where finding them costs little.
+
+    Parameters
+    ----------
+    mask : (B, l, 1) bool tensor or None
+
+    Returns
+    -------
+    (k,) int64 tensor or None
+        None without a mask, off the CPU (the processor would wait for the device) and while
+        a graph is compiled (its shape depends on values).
+
+    Examples
+    --------
+    >>> padding_of(torch.tensor([[[True], [False]], [[True], [True]]]))
+    tensor([1])
+    """
+    if mask is None or mask.device.type != "cpu" or torch.compiler.is_compiling():
+        return None
+    return (~mask).reshape(-1).nonzero().squeeze(1)

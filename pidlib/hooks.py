@@ -1,0 +1,501 @@
+"""Where the states of a transformer live, and how a control reaches them.
+
+A transformer of T blocks is read as the dynamical system of the paper's Eq. (1),
+
+    x_{t+1} = F_t(x_t + u_t),    t = 0, ..., T - 1.
+
+The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the
+output of the last block, is read but never controlled. States are read and controls are
+applied by hooks, not taken from `hidden_states`, whose last entry GPT-2, OPT and LLaMA
+have already normalised. The model stays as it is: no wrapper, no changed weight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+HOMES = {
+    "bert": ("encoder.layer",),
+    "deit": ("encoder.layer", "layers"),  # transformers 4, and 5
+    "distilbert": ("transformer.layer",),
+    "gpt2": ("h",),
+    "llama": ("layers",),
+    "mistral": ("layers",),
+    "opt": ("decoder.layers",),
+    "qwen2": ("layers",),
+    "roberta": ("encoder.layer",),
+    "vit": ("encoder.layer", "layers"),  # transformers 4, and 5
+    "xlm-roberta": ("encoder.layer",),
+}
+"""Ends that the block list's dotted name may have, by the configuration's `model_type`."""
+
+Control = Callable[[int, Tensor, Tensor | None], Tensor | None]
+
+
+class States(NamedTuple):
+    """The states of one batch on its way through a model.
+
+    Attributes
+    ----------
+    values : list of T + 1 tensors (B, l, d)
+        x_0, ..., x_T as they arrive, before any control.
+    mask : (B, l) bool tensor
+        True at real tokens, False at padding.
+    logits : tensor or None
+        What the model's head made of them; None for a model without a head.
+
+    Source: section 2 of the paper (states of a network).
+    """
+
+    values: list[Tensor]
+    mask: Tensor
+    logits: Tensor | None
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The block list of a model.
+
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The model that is called; padding is read from the `attention_mask` it is given.
+    names : tuple of str
+        Dotted names of the blocks in the model, in order.
+    modules : tuple of torch.nn.Module
+        The blocks themselves.
+
+    Source: paper Eq. (1).
+    """
+
+    model: nn.Module
+    names: tuple[str, ...]
+    modules: tuple[nn.Module, ...]
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks T."""
+        return len(self.modules)
+
+    @property
+    def width(self) -> int | None:
+        """Width d of a state; None when the model's configuration does not tell."""
+        return getattr(getattr(self.model, "config", None), "hidden_size", None)
+
+    @contextmanager
+    def control(
+        self,
+        fn: Control | None = None,
+        layers: Sequence[int] | None = None,
+        begin: Callable[[], Control] | None = None,
+    ) -> Iterator[None]:
+        """Apply a control before blocks, for as long as the context lasts.
+
+        Parameters
+        ----------
+        fn : callable (t, x, mask) -> tensor or None
+            Gets x_t (B, l, d) and the mask (B, l, 1) of real tokens, None when there is no
+            padding; returns x_t + u_t, or None to leave the state alone. To leave padding
+            alone is up to it.
+        layers : sequence of int, optional
+            Blocks before which it is called; all by default.
+        begin : callable () -> fn, optional
+            In place of `fn`: called once for each forward call of the model, so that a
+            control with a memory starts anew, even when one call happens inside another.
+
+        Notes
+        -----
+        All hooks come off when the context ends, also after an exception. Code made by
+        `torch.compile` does not see hooks that came later, so it is thrown away at both
+        ends of the context and made anew by the next call.
+
+        Source: paper Eq. (1).
+        """
+        if (fn is None) == (begin is None):
+            raise TypeError("give either fn or begin, and not both")
+        chosen = list(range(self.depth) if layers is None else layers)
+        calls = _Calls(begin or (lambda: fn))
+        with ExitStack() as hooks:
+            hooks.callback(_forget_compiled)
+            hooks.enter_context(calls.watching(self.model))
+            for t in chosen:
+                hook = _before(t, _first_name(self.modules[t]), calls, starts=t == min(chosen))
+                handle = self.modules[t].register_forward_pre_hook(hook, with_kwargs=True)
+                hooks.callback(handle.remove)
+            _forget_compiled()
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[list[Tensor]]:
+        """Collect the states of the model's last forward call in a list.
+
+        They are taken as they arrive, before any control, whichever was attached first.
+
+        Yields
+        ------
+        list of T + 1 tensors (B, l, d)
+            Empty until the model is called; then x_0, ..., x_T of that call.
+
+        Source: paper Eq. (1).
+        """
+        seen: list[Tensor] = []
+
+        def after(_module, _args, output):
+            seen.append(output[0] if isinstance(output, tuple) else output)
+
+        with ExitStack() as hooks:
+            hooks.enter_context(torch.compiler.set_stance("force_eager"))  # see `control`
+            for t, module in enumerate(self.modules):
+                hook = _seen(seen, t == 0, _first_name(module))
+                handle = module.register_forward_pre_hook(hook, with_kwargs=True, prepend=True)
+                hooks.callback(handle.remove)
+            hooks.callback(self.modules[-1].register_forward_hook(after).remove)
+            yield seen
+
+
+class _Call:
+    """One forward call under way: its attention mask and its control."""
+
+    def __init__(self, mask: Tensor | None, fn: Control):
+        self.mask, self.fn, self.cut = mask, fn, None
+
+    def mask_of(self, x: Tensor) -> Tensor | None:
+        """Mask (B, l, 1) of the tokens in x, or None when all are known to be real."""
+        if self.mask is None:
+            return None
+        if self.cut is None:
+            self.cut = token_mask(self.mask, x)[..., None]
+            # A look at the values would break a compiled graph; there the mask stays.
+            if not torch.compiler.is_compiling() and bool(self.cut.all()):
+                self.mask = None
+                return None
+        return self.cut
+
+
+class _Calls:
+    """The forward calls under way, innermost last."""
+
+    def __init__(self, begin: Callable[[], Control]):
+        self.begin = begin
+        self.stack: list[_Call] = []
+        self.bare: _Call | None = None
+
+    def current(self, starts: bool) -> _Call:
+        """Innermost call; one without a mask when the blocks run outside the model's forward."""
+        if self.stack:
+            return self.stack[-1]
+        if starts or self.bare is None:
+            self.bare = _Call(None, self.begin())
+        return self.bare
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[None]:
+        """Note when a forward call of the model begins and, in any way, ends."""
+        names = list(inspect.signature(model.forward).parameters)
+        place = names.index("attention_mask") if "attention_mask" in names else len(names)
+
+        def enter(_module, args, kwargs):
+            mask = args[place] if len(args) > place else kwargs.get("attention_mask")
+            self.stack.append(_Call(mask, self.begin()))
+
+        def leave(*_):
+            if self.stack:
+                self.stack.pop()
+
+        first = model.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
+        last = model.register_forward_hook(leave, always_call=True)
+        try:
+            yield
+        finally:
+            first.remove()
+            last.remove()
+
+
+def _forget_compiled() -> None:
+    """Throw away compiled code, if there can be any."""
+    if "torch._dynamo" in sys.modules and not torch.compiler.is_compiling():
+        torch.compiler.reset()
+
+
+def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
+    """Make the hook that puts the controlled state in the place of x_t in the arguments."""
+
+    def hook(_module, args, kwargs):
+        call = calls.current(starts)
+        x = args[0] if args else kwargs[name]
+        new = call.fn(t, x, call.mask_of(x))
+        if new is None:
+            return None
+        if args:
+            return (new, *args[1:]), kwargs
+        return args, {**kwargs, name: new}
+
+    return hook
+
+
+def _seen(seen: list[Tensor], starts: bool, name: str) -> Callable:
+    def hook(_module, args, kwargs):
+        if starts:
+            seen.clear()
+        seen.append(args[0] if args else kwargs[name])
+
+    return hook
+
+
+def _first_name(module: nn.Module) -> str:
+    """Name under which a block takes its state when it is not given by place."""
+    return next(iter(inspect.signature(module.forward).parameters))
+
+
+def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
+    """Which tokens of a state are real.
+
+    Parameters
+    ----------
+    mask : (B, L) tensor or None
+        The model's `attention_mask`, L >= l: with a cache of keys and values it also covers
+        earlier tokens, and its last l columns count. None: all tokens are real.
+    x : (B, l, d) tensor
+        A state.
+
+    Returns
+    -------
+    (B, l) bool tensor
+
+    Raises
+    ------
+    ValueError
+        A mask of another shape, for example one of pairs of tokens.
+
+    Examples
+    --------
+    >>> token_mask(torch.tensor([[1, 1, 0]]), torch.zeros(1, 3, 4))
+    tensor([[ True,  True, False]])
+    """
+    batch, length = x.shape[:2]
+    if mask is None:
+        return torch.ones(batch, length, dtype=torch.bool, device=x.device)
+    if mask.dim() != 2 or mask.shape[0] != batch or mask.shape[1] < length:
+        raise ValueError(
+            f"attention_mask has the shape {tuple(mask.shape)}; give one entry per token, "
+            f"({batch}, {length}), 1 for a real token and 0 for padding"
+        )
+    return (mask[:, mask.shape[1] - length :] != 0).to(x.device)
+
+
+def uncached(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a forward call that keeps no keys and values for a next one.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    inputs : mapping of str to any
+
+    Returns
+    -------
+    dict
+        With `use_cache=False`, where the model knows that argument.
+
+    Examples
+    --------
+    >>> uncached(nn.Linear(1, 1), {"input": 0})
+    {'input': 0}
+    """
+    if "use_cache" in inspect.signature(model.forward).parameters:
+        return {**inputs, "use_cache": False}
+    return dict(inputs)
+
+
+def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
+    """Find the block list of a transformer.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        A BERT, DistilBERT, RoBERTa, OPT, GPT-2, LLaMA-style or ViT model of transformers,
+        bare, with a head, or wrapped by peft or `torch.compile`.
+    blocks : str or torch.nn.ModuleList, optional
+        For any other model: the list itself or its dotted name, such as "net.layers".
+        Each block takes the state as its first argument and returns the next one (or a
+        tuple that begins with it).
+
+    Returns
+    -------
+    Blocks
+
+    Raises
+    ------
+    ValueError
+        An architecture that is not known, or a name that is not a list of blocks.
+
+    Examples
+    --------
+    >>> from transformers import GPT2Config, GPT2Model
+    >>> found = find_blocks(GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)))
+    >>> found.names, found.depth, found.width
+    (('h.0', 'h.1'), 2, 8)
+
+    Source: paper Eq. (1), "F_t represents a transformer block".
+    """
+    model = getattr(model, "_orig_mod", model)
+    lists = {n: m for n, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
+    if blocks is None:
+        names = _known_lists(model, lists)
+    elif isinstance(blocks, str):
+        names = [blocks] if blocks in lists else []
+    else:
+        names = [name for name, module in lists.items() if module is blocks]
+    if len(names) != 1:
+        kind = getattr(getattr(model, "config", None), "model_type", None) or "unknown"
+        asked = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
+        raise ValueError(
+            f"cannot find the blocks of {type(model).__name__} (model_type {kind!r}, "
+            f"{asked if blocks is not None else 'known types: ' + ', '.join(HOMES)}); give "
+            "blocks='the.name' of their list in the model; its lists are "
+            f"{ {name: len(module) for name, module in lists.items()} }"
+        )
+    name, found = names[0], lists[names[0]]
+    return Blocks(model, tuple(f"{name}.{t}" for t in range(len(found))), tuple(found))
+
+
+def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[str]:
+    """Names of the lists that end as they should and have the configured number of blocks."""
+    config = getattr(model, "config", None)
+    homes = tuple(f".{home}" for home in HOMES.get(getattr(config, "model_type", None), ()))
+    if not homes:
+        return []
+    depth = config.num_hidden_layers
+    return [n for n, m in lists.items() if f".{n}".endswith(homes) and len(m) == depth]
+
+
+def read_states(
+    model: nn.Module, inputs: Mapping[str, Any], blocks: str | nn.ModuleList | Blocks | None = None
+) -> States:
+    """Run a model once and read its states x_0, ..., x_T.
+
+    Gradients flow when they are on; the model's mode (training or evaluation) stays.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        See `find_blocks`. A controller may be attached.
+    inputs : mapping of str to tensor
+        Arguments of the model's forward.
+    blocks : str, torch.nn.ModuleList or Blocks, optional
+        See `find_blocks`.
+
+    Returns
+    -------
+    States
+        T + 1 states (B, l, d) as they arrive, before any control; the mask (B, l); the logits.
+
+    Raises
+    ------
+    ValueError
+        As `find_blocks`; or a mask of the wrong shape.
+
+    Examples
+    --------
+    >>> from transformers import GPT2Config, GPT2Model
+    >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)).eval()
+    >>> states = read_states(model, {"input_ids": torch.tensor([[1, 2, 3]])})
+    >>> len(states.values), tuple(states.values[0].shape), states.mask.sum().item()
+    (3, (1, 3, 8), 3)
+
+    Source: paper Eq. (1).
+    """
+    found = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
+    with found.reading() as values:
+        output = found.model(**inputs)
+    mask = token_mask(inputs.get("attention_mask"), values[0])
+    return States(list(values), mask, getattr(output, "logits", None))
+
+
+def fingerprint(found: Blocks) -> list[dict[str, str]]:
+    """Sha256 of each block's weights, as they are in each of three number types.
+
+    A copy of the model in half precision is thus known for what it is, and any other
+    change of any weight is seen.
+
+    Parameters
+    ----------
+    found : Blocks
+
+    Returns
+    -------
+    list of T dicts
+        Number type to 64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from pidlib.hooks import find_blocks
+    >>> net = nn.Module()
+    >>> net.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+    >>> found = find_blocks(net, "layers")
+    >>> known = fingerprint(found)
+    >>> with torch.no_grad():
+    ...     _ = net.layers[1].bias.add_(1e-3)
+    >>> changed_blocks(found, known)
+    ['layers.1']
+    """
+    return [{name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in found.modules]
+
+
+def changed_blocks(found: Blocks, known: Sequence[Mapping[str, str]]) -> list[str]:
+    """Names of the blocks whose weights differ from a fingerprint.
+
+    Each block is compared in its own number type; double precision as single.
+
+    Parameters
+    ----------
+    found : Blocks
+    known : sequence of T dicts
+        See `fingerprint`.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    See `fingerprint`.
+    """
+    changed = []
+    for name, module, sums in zip(found.names, found.modules, known, strict=True):
+        own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
+        own = own if own in DTYPES else "float32"
+        if _digest(module, DTYPES[own]) != sums[own]:
+            changed.append(name)
+    return changed
+
+
+def _digest(module: nn.Module, dtype: torch.dtype) -> str:
+    digest = hashlib.sha256()
+    for name, weight in sorted(_weights(module)):
+        digest.update(f"{name} {tuple(weight.shape)}\n".encode())
+        plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
+        digest.update(plain.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _weights(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
+    for name, weight in module.named_parameters():
+        if weight.is_meta:
+            from accelerate.utils import align_module_device
+
+            owner, _, own = name.rpartition(".")
+            with align_module_device(module.get_submodule(owner), "cpu"):
+                weight = getattr(module.get_submodule(owner), own).detach().clone()
+        yield name, weight

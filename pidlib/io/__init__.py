@@ -1,0 +1,1 @@
+"""Files: safe, atomic, strict; the hub."""

@@ -1,0 +1,96 @@
+"""Unfinished work on disk: written now and then, taken up again, refused where it is foreign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import rmtree
+from time import monotonic
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from pidlib.io.files import check_sha256, write_json, write_tensors
+
+CARD = "fit.json"
+FOREIGN = (
+    TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, UnicodeDecodeError,
+    json.JSONDecodeError, SafetensorError, RuntimeError,
+)  # fmt: skip
+"""What a card or tensors of another kind raise when they are taken up."""
+
+
+class Kept(NamedTuple):
+    """What was kept: tensors by name, and what JSON can hold."""
+
+    tensors: dict[str, Tensor]
+    card: dict[str, Any]
+
+
+class Checkpoint:
+    """Where long work keeps what it has so far."""
+
+    def __init__(self, folder: str | Path, of: Mapping[str, Any], every: float = 20.0) -> None:
+        if not every >= 0:
+            raise ValueError(f"every is {every}; give seconds, at least 0")
+        self.folder, self.every = Path(folder), every
+        self._of, self._about, self._last = dict(of), {}, monotonic()
+
+    def begin(self, about: Mapping[str, Any]) -> Kept | None:
+        """Take up what was kept of this work; None where nothing was."""
+        self._about = json.loads(json.dumps({**self._of, **about}))
+        path = self.folder / CARD
+        if not path.is_file():
+            return None
+        try:
+            card = json.loads(path.read_text(encoding="utf-8"))
+            of, file = card["of"], self.folder / card["file"]
+            if file.parent != self.folder:
+                raise LookupError(card["file"])
+            changed = [k for k in {**of, **self._about} if of.get(k) != self._about.get(k)]
+            if changed:
+                told = "; ".join(
+                    f"{k}: {of.get(k)!r} there, {self._about.get(k)!r} now" for k in changed
+                )
+                raise ValueError(
+                    f"{self.folder.name} holds unfinished work of another kind ({told})"
+                )
+            check_sha256(file, card["sha256"])
+            return Kept(load_file(file), card)
+        except FOREIGN as error:
+            raise self.unreadable(error) from None
+
+    def unreadable(self, error: Exception) -> ValueError:
+        """Make the error for what is there and cannot be taken up."""
+        return ValueError(
+            f"{self.folder.name} holds no unfinished work that can be read ({error!r}); delete it"
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to keep what there is."""
+        return monotonic() - self._last >= self.every
+
+    @property
+    def begun(self) -> bool:
+        """Whether something was kept."""
+        return (self.folder / CARD).is_file()
+
+    def keep(self, tensors: Mapping[str, Tensor], place: int, **card: Any) -> None:
+        """Keep this; the old stays until the new is whole."""
+        file = self.folder / f"sums-{place}.safetensors"
+        digest = write_tensors(file, tensors)
+        told = {"of": self._about, "file": file.name, "sha256": digest, "place": place}
+        write_json(self.folder / CARD, {**told, **card})
+        for old in self.folder.glob("sums-*"):
+            if old.name != file.name:
+                old.unlink()
+        self._last = monotonic()
+
+    def clear(self) -> None:
+        """Remove what was kept."""
+        if self.begun:
+            rmtree(self.folder)

@@ -1,0 +1,348 @@
+"""Contests of laws for the exact PID problem, on rotating and on bending networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pidlib.theory.augmented import (
+    Complements,
+    HistoryLaw,
+    clean_complements,
+    history_cost,
+    history_riccati,
+    history_rollout,
+)
+from pidlib.theory.gains import alphas
+from pidlib.theory.riccati import riccati
+from pidlib.theory.subspaces import rank_for
+from pidlib.theory.systems import residual_system, rotating_system, simulate
+
+Gains = tuple[float, float, float]
+
+
+class Standing(NamedTuple):
+    """How one law did."""
+
+    loss: float
+    perturbed: float
+    clean: float
+
+
+def contest(
+    gains: Gains,
+    c: float,
+    size: float = 0.3,
+    seeds: int = 8,
+    d: int = 24,
+    r: int = 4,
+    T: int = 6,
+    inputs: int = 30,
+) -> dict[str, Standing]:
+    """Let laws compete on the true loss of rotating layers with exact clean subspaces.
+
+    Parameters
+    ----------
+    gains : (K_P, K_I, K_D)
+        Of the true loss. "P only" takes their sum for P.
+    c : float
+        Cost of the control, above 0.
+    size : float
+        Norm of the perturbations; clean inputs have norm 1.
+    seeds : int
+        Networks drawn; the median over them is returned.
+    d, r, T : int
+        Width, dimension of the first clean subspace, depth.
+    inputs : int
+        Inputs for each network.
+
+    Returns
+    -------
+    dict of str to Standing
+        "none", "P only", "relaxed" (Proposition 1), "averaged" (published), "myopic",
+        "residual", "exact".
+
+    Raises
+    ------
+    ValueError
+        As for `history_riccati`.
+
+    Examples
+    --------
+    >>> found = contest((0.5, 0, 0.5), c=1.0, seeds=1)
+    >>> round(found["exact"].loss, 9), found["exact"].clean < 1e-9, found["relaxed"].clean > 0.5
+    (1.0, True, True)
+
+    Source: ours; equations assumptions-history, assumptions-residual-law.
+    """
+    rows = []
+    names: list[str] = []
+    for seed in range(seeds):
+        system, random = rotating_system(d, r, T, seed, 1.0), np.random.default_rng(seed)
+        Q = clean_complements(system)
+        x0, z = _inputs(random, system.bases[0], inputs, size)
+        exact = history_riccati(system.thetas, Q, gains, c)
+        laws: dict[str, HistoryLaw] = {
+            "none": lambda t, x, s, y: np.zeros_like(x),
+            "P only": relaxed_law(system.thetas, Q, (sum(gains), 0, 0), c),
+            "relaxed": relaxed_law(system.thetas, Q, gains, c),
+            "averaged": averaged_law(Q, gains, c),
+            "myopic": myopic_law(Q, gains, c),
+            "residual": residual_law(Q, gains, c),
+            "exact": exact.law,
+        }
+        names, goal, best = list(laws), simulate(system, x0).states[-1], exact.value(x0 + z).sum()
+        row = []
+        for law in laws.values():
+            path = history_rollout(system.thetas, law, x0 + z)
+            paid = history_cost(system.thetas, Q, gains, c, x0 + z, path.controls).sum()
+            quiet = history_rollout(system.thetas, law, x0).states[-1]
+            row.append((paid / best, _rms(path.states[-1] - goal), _rms(quiet - goal)))
+        rows.append(row)
+    middle = np.median(rows, axis=0)
+    return {
+        name: Standing(*(float(v) for v in row)) for name, row in zip(names, middle, strict=True)
+    }
+
+
+class BentStanding(NamedTuple):
+    """How one law did on bending networks, at the best of several costs."""
+
+    perturbed: np.ndarray
+    clean: np.ndarray
+    c: float
+    ranks: np.ndarray
+
+
+def bent_contest(
+    law: Callable[[Complements, Gains, float], HistoryLaw],
+    gains: Gains,
+    strength: float,
+    costs: Sequence[float] = (0.1, 0.3, 1, 3, 10, 30, 100),
+    d: int = 24,
+    r: int = 4,
+    T: int = 6,
+    variance: float = 0.99,
+    size: float = 0.3,
+    seeds: int = 8,
+) -> BentStanding:
+    """Error of a law on tanh-residual networks with subspaces fitted to clean states.
+
+    Parameters
+    ----------
+    law : function (Q, gains, c) -> law
+        Such as `averaged_law` or `residual_law`.
+    gains : (K_P, K_I, K_D)
+    strength : float
+        Of the tanh branch.
+    costs : sequence of float
+        Costs tried.
+    d, r, T : int
+        Width, dimension of the clean inputs, depth.
+    variance : float
+        Share of the second moment that every fitted subspace holds, above 0 and at most
+        1. A share and not a rank: clean inputs span r directions only, and a larger rank
+        would take rounding errors for directions.
+    size : float
+        Norm of the perturbations; clean inputs have norm 1.
+    seeds : int
+        Networks drawn, at least 1.
+
+    Returns
+    -------
+    BentStanding
+
+    Raises
+    ------
+    ValueError
+        No networks, or a share out of range.
+
+    Examples
+    --------
+    >>> found = bent_contest(residual_law, (1, 0, 0), strength=0.3, seeds=2)
+    >>> bool((found.clean < found.perturbed).all()), bool(found.perturbed.max() < 0.3)
+    (True, True)
+
+    Source: ours; equation assumptions-residual-network.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds is {seeds}; give at least 1")
+    errors, ranks = np.empty((len(costs), seeds, 2)), []
+    for seed in range(seeds):
+        system, random = residual_system(d, r, T, seed, strength), np.random.default_rng(seed + 1)
+        x0, z = _inputs(random, system.linear.bases[0], 400, size)
+        x = simulate(system, x0).states
+        Q, fitted = _fitted(x[:-1], variance)
+        ranks.append(fitted)
+        for k, c in enumerate(costs):
+            feedback = law(Q, gains, c)
+            for j, start in enumerate((x0 + z, x0)):
+                now, s, y = start, np.zeros_like(start), np.zeros_like(start)
+                for t in range(T):
+                    u = feedback(t, now, s, y)
+                    y, s, now = now, s + now, system.layer(t, now + u)
+                errors[k, seed, j] = _rms(now - x[-1])
+    best = int(np.median(errors[..., 0], axis=1).argmin())
+    return BentStanding(*errors[best].T, float(costs[best]), np.array(ranks))
+
+
+def _inputs(
+    random: np.random.Generator, basis: np.ndarray, count: int, size: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Clean inputs of norm 1, and perturbations of a given norm."""
+    x0 = random.standard_normal((count, basis.shape[1])) @ basis.T
+    z = random.standard_normal((count, len(basis)))
+    return tuple(
+        w / np.linalg.norm(w, axis=1, keepdims=True) * g for w, g in ((x0, 1.0), (z, size))
+    )
+
+
+def _fitted(x: np.ndarray, variance: float) -> tuple[Complements, np.ndarray]:
+    """Projections off clean states (T, n, d), their sums and changes; ranks (3, T)."""
+    changes, projections, ranks = np.concatenate([x[:1], np.diff(x, axis=0)]), [], []
+    for part in (x, x.cumsum(axis=0), changes):
+        for states in part:
+            sizes, directions = np.linalg.svd(states, full_matrices=False)[1:]
+            ranks.append(rank_for(sizes**2, variance))
+            V = directions[: ranks[-1]].T
+            projections.append(np.eye(len(V)) - V @ V.T)
+    T, d = len(x), x.shape[-1]
+    return Complements(*np.reshape(projections, (3, T, d, d))), np.reshape(ranks, (3, T))
+
+
+def _rms(gap: np.ndarray) -> float:
+    return float(np.sqrt((gap**2).sum(-1).mean()))
+
+
+def mixed_weight(Q: Complements, gains: tuple[float, float, float]) -> np.ndarray:
+    """Weight K_P Q^P + K_I Q^I + K_D Q^D of every layer."""
+    return sum(gain * np.asarray(q) for gain, q in zip(gains, Q, strict=True))
+
+
+def relaxed_law(
+    thetas: ArrayLike, Q: Complements, gains: tuple[float, float, float], c: float
+) -> HistoryLaw:
+    """Law of Proposition 1: static feedback on the present state.
+
+    Parameters
+    ----------
+    thetas : (T, d, d) array
+    Q, gains
+        As for `mixed_weight`.
+    c : float
+        Cost of the control, above 0.
+
+    Returns
+    -------
+    function (t, x, s, y) -> u
+        It looks at x only.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 1))
+    >>> law = relaxed_law(one, Complements(one, one, one), (1, 0, 0), c=1.0)
+    >>> law(0, np.array([2.0]), None, None).tolist()
+    [-1.0]
+
+    Source: Proposition 1; equation riccati-feedback.
+    """
+    K = riccati(thetas, mixed_weight(Q, gains), c).K
+    return lambda t, x, s, y: -x @ K[t].T
+
+
+def averaged_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
+    """Published law: the mean projection times 1 - alpha_t of Proposition 2.
+
+    Parameters
+    ----------
+    Q, gains
+        As for `mixed_weight`; the gains are divided by their sum.
+    c : float
+        Cost of the control, at least 0.
+
+    Returns
+    -------
+    function (t, x, s, y) -> u
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 1))
+    >>> law = averaged_law(Complements(one, one, one), (1, 1, 1), c=1.0)
+    >>> law(0, np.array([2.0]), None, None).tolist()
+    [-1.0]
+
+    Source: Proposition 2 with averaged projections; equation gains-averaged.
+    """
+    mean = mixed_weight(Q, gains) / sum(gains)
+    K = (1 - alphas(len(mean), c))[:, None, None] * mean
+    return lambda t, x, s, y: -x @ K[t].T
+
+
+def myopic_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
+    """Best control of the present running loss alone, past included.
+
+    u = -(Q + c I)^-1 (Q x + K_I Q^I s - K_D Q^D y), Q the mixed weight. It needs no
+    layer, and leaves clean states alone.
+
+    Parameters
+    ----------
+    Q, gains, c
+        As for `relaxed_law`.
+
+    Returns
+    -------
+    function (t, x, s, y) -> u
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 1))
+    >>> law = myopic_law(Complements(one, one, one), (1, 1, 1), c=1.0)
+    >>> law(0, np.array([2.0]), np.zeros(1), np.zeros(1)).tolist()
+    [-1.5]
+
+    Source: ours; equation assumptions-myopic.
+    """
+    weight, (_, K_I, K_D) = mixed_weight(Q, gains), gains
+    inverse = np.linalg.inv(weight + c * np.eye(weight.shape[-1]))
+
+    def law(t: int, x: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        pull = x @ weight[t] + K_I * s @ Q.I[t] - K_D * y @ Q.D[t]
+        return -pull @ inverse[t]
+
+    return law
+
+
+def residual_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
+    """Averaged law on the three quantities that each subspace was made for.
+
+    u = -(1 - alpha_t) / sum(K) * (K_P Q^P x + K_I Q^I (x + s) + K_D Q^D (x - y)).
+
+    Parameters
+    ----------
+    Q, gains, c
+        As for `averaged_law`.
+
+    Returns
+    -------
+    function (t, x, s, y) -> u
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 1))
+    >>> law = residual_law(Complements(one, one, one), (1, 0, 1), c=1.0)
+    >>> law(0, np.array([2.0]), np.zeros(1), np.array([2.0])).tolist()   # D sees no change
+    [-0.5]
+
+    Source: ours; equation assumptions-residual-law.
+    """
+    P, integral, D = np.asarray(gains, np.float64) / sum(gains)
+    removed = 1 - alphas(len(Q.P), c)
+
+    def law(t: int, x: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        seen = P * x @ Q.P[t] + integral * (x + s) @ Q.I[t] + D * (x - y) @ Q.D[t]
+        return -removed[t] * seen
+
+    return law
