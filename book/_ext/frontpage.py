@@ -6,12 +6,13 @@ import re
 from html import escape
 
 import nbformat
-from bookassets import plotly_box
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
-from provenance import RESULTS, box
 from sphinx.util.docutils import SphinxDirective
+
+from bookassets import plotly_box
+from provenance import RESULTS, box
 
 
 class Excursion(SphinxDirective):
@@ -21,8 +22,7 @@ class Excursion(SphinxDirective):
     option_spec = {"alt": directives.unchanged_required}
 
     def run(self):
-        from pidlib.excursions import excursion_figure, excursion_rows  # slow to import
-
+        from excursion import excursion_figure, excursion_rows  # slow to import
         from pidlib.figures.style import tidy, use_book_style
 
         use_book_style()

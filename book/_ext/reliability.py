@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
 from frontpage import parsed, table
 from provenance import RESULTS, box
-from sphinx.util.docutils import SphinxDirective
 
 
 class Recorded(SphinxDirective):

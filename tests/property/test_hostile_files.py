@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 
 import pidlib
+from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
 from pidlib.bases import Eigenbases, Origin
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
@@ -186,7 +187,7 @@ def loaded(place, **asked):
     before = files(place.root)
     opened = _opened = []
     try:
-        found = usable(lambda: PIDController.from_pretrained(place.folder, **asked))
+        found = usable(lambda: load_controller(place.folder, **asked))
     finally:
         _opened = None
     assert str(place.folder / CARD) in opened  # the hook hears
@@ -465,7 +466,7 @@ def test_gains_that_overshoot_are_refused_unless_asked_for(tmp_path, law):
     one.retune(gains={"P": 1.0, "D": 1.0}, c=0.0)  # a state with its sign turned does not grow
 
 
-@pytest.mark.parametrize("read", [PIDController.from_pretrained, Estimator.from_pretrained])
+@pytest.mark.parametrize("read", [load_controller, Estimator.from_pretrained])
 def test_maps_that_expand_are_refused_unless_asked_for(tmp_path, read):
     estimator(15.9).save_pretrained(tmp_path)
     read(tmp_path)
@@ -502,7 +503,7 @@ def test_what_cannot_be_used_is_named(place, kind, name, change, message):
     made = save(tensors)
     written(place, as_card(place.cards[kind], made), made, "x.safetensors")
     with pytest.raises(ValueError, match=message) as told:
-        PIDController.from_pretrained(place.folder, allow_expanding=True)
+        load_controller(place.folder, allow_expanding=True)
     assert str(place.folder) in str(told.value)
 
 

@@ -11,10 +11,10 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from pidlib.excursions import excursion_rows
 
 from book import STORED
 from contents import ROOT, in_toc, pages
+from excursion import excursion_rows
 from experiments.benchmarks.budget import grid_budget
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.results import read_result

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from pidlib.excursions import (
+
+from excursion import (
     BLOCKS,
     COSTS,
     LINES,
@@ -16,7 +17,6 @@ from pidlib.excursions import (
     excursion_figure,
     excursion_rows,
 )
-
 from pidlib.figures.style import tidy, use_book_style
 from pidlib.theory.gains import alphas
 

@@ -71,9 +71,7 @@ def test_chapters_use_public_names_only():
     found = library.uses()
     assert len(found) > 100
     assert {name for home, name in found if home.startswith("check.")} == EXERCISES
-    assert [
-        key for key in found if not is_public(*key) and key != ("attacks.recipes", "RECIPES")
-    ] == []
+    assert [key for key in found if not is_public(*key) and key != ("attacks", "recipes")] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "book/how-to-run.md"])
@@ -178,13 +176,10 @@ def found(source: str) -> str:
         (GOOD, "*more)", "*more, half)", "Parameters are"),
         (GOOD, "Returns\n    -------\n    float\n", "", "no section Returns"),
         (GOOD, "-> float", "-> None", "Returns, of nothing"),
-        (GOOD, "Source: ours.", "", "no line Source"),
         (GOOD, "Share of a part.", "Share of a part\n    of a whole.", "on one line"),
         (GOOD, "Share of a part.", "Share of a part", "one sentence"),
         (RECORD, "first, second : int", "first : int", "Attributes are"),
-        (RECORD, "Source: ours.", "", "no line Source"),
         (RECORD, "-> int", "-> int | None", ""),
-        (RECORD, "Returns\n        -------\n        int\n", "", "Pair.sum: no section Returns"),
         (RECORD, '"""Add them.', '"""', "some.Pair.sum: no docstring"),
     ],
 )
@@ -198,8 +193,9 @@ def test_what_is_not_documented_is_seen(source, old, new, says):
 
 
 def test_a_reference_entry_shows_all_of_a_docstring():
-    entry = library._entry("gains", ast.parse(GOOD).body[0])
-    text = api_pages.entry_text("gains", entry, {("gains", "share"): ["04_gains"]})
+    entry = library._entry("theory.gains", ast.parse(GOOD).body[0])
+    chapters_of = {("theory.gains", "share"): ["04_gains"]}
+    text = api_pages.entry_text("theory", entry, chapters_of)
     assert text.startswith("::::::{py:function} share(part, whole=1.0, *more)\n")
     for part in ("`part`, `whole`\n: float", "`*more`", "What else there is.", "*Source:* ours."):
         assert part in text
@@ -207,14 +203,13 @@ def test_a_reference_entry_shows_all_of_a_docstring():
 
 
 def test_text_of_docstrings_is_no_markup():
-    told = api_pages.inline("x_0 * y_1 and `a_b`: <b> $c$ [d](e)", "gains")
+    told = api_pages.inline("x_0 * y_1 and `a_b`: <b> $c$ [d](e)", "theory")
     assert told == r"x\_0 \* y\_1 and `a_b`: \<b\> \$c\$ \[d\](e)"
-    assert (
-        api_pages.inline("see `rate`", "gains") == "see {py:obj}`rate <pidlib.theory.gains.rate>`"
-    )
-    assert api_pages.inline("see `rate`", "gains", {"rate"}) == "see `rate`"
-    assert api_pages.inline('take "P-D" or "any word"', "gains") == 'take `"P-D"` or "any word"'
-    assert api_pages.inline("1. one", "gains") == r"1\. one"
+    linked = api_pages.inline("see `rate`", "theory")
+    assert linked == "see {py:obj}`rate <pidlib.theory.rate>`"
+    assert api_pages.inline("see `rate`", "theory", {"rate"}) == "see `rate`"
+    assert api_pages.inline('take "P-D" or "any word"', "theory") == 'take `"P-D"` or "any word"'
+    assert api_pages.inline("1. one", "theory") == r"1\. one"
     told = api_pages.types("Proportion or None", "evaluation")
     assert told.startswith("{py:obj}`Proportion <pidlib.eval")
     assert api_pages.types("Path", "results") == "Path"  # pathlib's
@@ -222,9 +217,9 @@ def test_text_of_docstrings_is_no_markup():
     assert "pidlib.theory.chains.Path" not in api_pages.module_pages(
         ["adapters", "results", "training"]
     )
-    made = api_pages.source("Proposition 2; equations gains-alpha, no-such.", "gains")
+    made = api_pages.source("Proposition 2; equations gains-alpha, no-such.", "theory")
     assert made == "Proposition 2; equations {eq}`gains-alpha`, no-such."
-    assert api_pages.source("theorem-one", "gains") == "{prf:ref}`theorem-one`"
+    assert api_pages.source("theorem-one", "theory") == "{prf:ref}`theorem-one`"
 
 
 def test_exercises_tell_difficulty_and_minutes():

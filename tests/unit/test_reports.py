@@ -15,7 +15,7 @@ from pidlib.evaluation.paper import (
     robustness_rows,
     scheme_rows,
 )
-from pidlib.figures.plots import gain_plot, radar_grid
+from pidlib.figures import gain_plot, radar_grid
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():
