@@ -12,7 +12,6 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import click
 import typer
 from rich.console import Console
 
@@ -24,6 +23,7 @@ app = typer.Typer(
 )
 console = Console(stderr=True, highlight=False)
 STOPPED = 130
+MISTAKE = typer.BadParameter.__mro__[2]  # ClickException of the click that typer brings along
 
 Config = Annotated[
     Path | None, typer.Option("--config", help="TOML file of settings; options win over it.")
@@ -197,7 +197,7 @@ def run(commands: typer.Typer) -> NoReturn:
     except (ValueError, FileNotFoundError, FileExistsError, ImportError) as error:
         say(f"error: {error}")
         raise SystemExit(2) from None
-    except click.ClickException as error:  # of the command line itself
+    except MISTAKE as error:  # of the command line itself
         error.show()
         raise SystemExit(2) from None
     if code == STOPPED:  # typer's own answer to Ctrl-C
