@@ -134,7 +134,7 @@ class LexiconCandidates:
     name = "lexicon"
 
     def __init__(self) -> None:
-        from pidlib.data.captions.lexicon import Lexicon
+        from pidlib.data.lexicon import Lexicon
 
         self._lexicon = Lexicon.load()
         self.sha256 = sha256(ASSETS / "lexicon.json")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from pidlib.data.captions.lexicon import FORMS, Lexicon
-from pidlib.data.captions.scenes import Scene
+from experiments.captions.scenes import CONCEPTS, Scene
+from pidlib.data.lexicon import FORMS
 
-_C = Lexicon.load().concepts
 _NUMBERS = {0: "some", 2: "two", 3: "three", 4: "four"}
 
 
@@ -27,7 +26,7 @@ class Wording:
         self.rng = rng
         self._words = {
             (name, form): entry[form][: min(variety, entry.get("used", variety))]
-            for name, entry in _C.items()
+            for name, entry in CONCEPTS.items()
             for form in FORMS
             if form in entry
         }
@@ -63,7 +62,7 @@ class Wording:
         return words[int(self.rng.random() * len(words))]
 
     def _noun_phrase(self, name: str, number: int, adjective: str | None) -> str:
-        mass = _C[name].get("mass")
+        mass = CONCEPTS[name].get("mass")
         phrase = self._word(name, "singular" if number == 1 or mass else "plural")
         if adjective:
             phrase = f"{self._word(adjective)} {phrase}"
@@ -86,7 +85,7 @@ class Wording:
         return _article(phrase) if scene["number"] == 1 else phrase
 
     def _place(self, name: str) -> str:
-        prep, word = _C[name]["prep"], self._word(name, "singular")
+        prep, word = CONCEPTS[name]["prep"], self._word(name, "singular")
         return f"{prep} the {word}" if prep else word
 
     def _company(self, scene: Scene) -> str:
@@ -111,14 +110,14 @@ class Wording:
         if "object" in scene:
             number = scene.get("count_object", 1)
             thing = self._noun_phrase(scene["object"], number, scene.get("quality"))
-            if "participle" in _C[action] and self.rng.random() < 0.15:
+            if "participle" in CONCEPTS[action] and self.rng.random() < 0.15:
                 done = self._word(action, "participle")
                 done = f"{manner} {done}" if manner else done
                 being = "is being" if number == 1 else "are being"
                 return f"{thing} {being} {done} by {self._subject(scene)}{end}"
             doing = f"{self._word(action, 'ing')} {thing}"
-        elif _C[action]["objects"]:
-            doing = _C[action]["ing"][0]  # "sipping" and "perusing" want an object
+        elif CONCEPTS[action]["objects"]:
+            doing = CONCEPTS[action]["ing"][0]  # "sipping" and "perusing" want an object
         else:
             doing = self._word(action, "ing")
         if manner:

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from pidlib.data.captions.lexicon import Lexicon
+from pidlib.io.assets import ASSETS
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 Scene = dict[str, Any]  # slot to value; an absent slot is unknown
 OPTIONAL = ("trait", "garment", "place", "company", "sky", "manner", "quality")
 
-_LEXICON = Lexicon.load()
-_C = _LEXICON.concepts
-_JOBS = [name for name, entry in _C.items() if entry.get("job")]
+_CONTENT = json.loads((ASSETS / "lexicon.json").read_text(encoding="utf-8"))
+CONCEPTS: dict[str, dict[str, Any]] = _CONTENT["concepts"]
+_EXCLUSIVE = {frozenset(pair) for pair in _CONTENT["exclusive_verbs"]}  # by hand
+_JOBS = [name for name, entry in CONCEPTS.items() if entry.get("job")]
 _COMPATIBLE = {frozenset((job, sex)) for job in _JOBS for sex in ("man", "woman")}
-_UNDECIDED = {frozenset((job, age)) for job in _JOBS for age in ("adult", "child", "boy", "girl")}
-_UNDECIDED |= {frozenset((job, "baby")) for job in _JOBS}
+_UNDECIDED = {frozenset(pair) for pair in _CONTENT["overlapping"]}  # a farm and its field
+_UNDECIDED |= {
+    frozenset((job, age)) for job in _JOBS for age in ("adult", "child", "boy", "girl", "baby")
+}
 _UNDECIDED |= {frozenset(pair) for pair in (("man", "boy"), ("woman", "girl"))}
 _UNDECIDED |= {frozenset(pair) for pair in (("baby", "boy"), ("baby", "girl"))}
 _SIDES = {
-    name: frozenset(_C[place]["parents"][0] for place in entry["places"])
-    for name, entry in _C.items()
+    name: frozenset(CONCEPTS[place]["parents"][0] for place in entry["places"])
+    for name, entry in CONCEPTS.items()
     if entry["kind"] == "verb"
 }
 
 
+def _climb(name: str) -> tuple[str, ...]:
+    above = [name]
+    for ancestor in above:
+        above.extend(p for p in CONCEPTS[ancestor].get("parents", []) if p not in above)
+    return tuple(above)
+
+
+ANCESTORS = {name: _climb(name) for name in CONCEPTS}  # the concept first, then the nearest
+DESCENDANTS = {n: [below for below, above in ANCESTORS.items() if n in above] for n in CONCEPTS}
+
+
 def kind_relation(known: str, asked: str) -> int | None:
     """Relation of two nouns, places or companions."""
-    if asked in _LEXICON.ancestors(known):
+    if asked in ANCESTORS[known]:
         return ENTAILMENT
-    if known in _LEXICON.ancestors(asked):
-        return NEUTRAL
     pair = frozenset((known, asked))
-    if pair in _COMPATIBLE:
+    if known in ANCESTORS[asked] or pair in _COMPATIBLE:
         return NEUTRAL
-    if pair in _UNDECIDED or _LEXICON.overlapping(known, asked):
-        return None
-    return CONTRADICTION
+    return None if pair in _UNDECIDED else CONTRADICTION
 
 
 def _number(known: int, asked: int, same_kind: bool) -> int | None:
@@ -52,34 +63,28 @@ def _number(known: int, asked: int, same_kind: bool) -> int | None:
     return CONTRADICTION if same_kind else None  # two girls may be among three children
 
 
-def _quality(known: str | None, asked: str | None, same_kind: bool) -> int | None:
+def _quality(known: str | None, asked: str | None, same_kind: bool = True) -> int | None:
     """Relation of two adjectives of one noun, or of two adverbs of one verb."""
     if asked is None:
         return ENTAILMENT
-    if known is None or _C[known]["dim"] != _C[asked]["dim"]:
+    if known is None or CONCEPTS[known]["dim"] != CONCEPTS[asked]["dim"]:
         return NEUTRAL
-    if not same_kind and _C[asked].get("relative"):
+    if not same_kind and CONCEPTS[asked].get("relative"):
         return None  # a big puppy need not be a big dog
     return ENTAILMENT if known == asked else CONTRADICTION
 
 
-def _garment(known: tuple | None, asked: tuple | None) -> int | None:
+def _garment(known: tuple, asked: tuple) -> int | None:
     """Relation of two (item, colour) pairs; a hat says nothing of a coat."""
-    if asked is None:
-        return ENTAILMENT
-    if known is None or known[0] != asked[0]:
-        return NEUTRAL
-    return _quality(known[1], asked[1], True)
+    return NEUTRAL if known[0] != asked[0] else _quality(known[1], asked[1])
 
 
-def _action(known: str | None, asked: str | None) -> int | None:
-    if asked is None:
+def _action(known: str, asked: str) -> int | None:
+    if asked in ANCESTORS[known]:
         return ENTAILMENT
-    if known is None or (known != asked and known in _LEXICON.ancestors(asked)):
+    if known in ANCESTORS[asked]:
         return NEUTRAL
-    if asked in _LEXICON.ancestors(known):
-        return ENTAILMENT
-    return CONTRADICTION if _LEXICON.exclusive_actions(known, asked) else None
+    return CONTRADICTION if frozenset((known, asked)) in _EXCLUSIVE else None
 
 
 def _object(premise: Scene, asked: Scene) -> int | None:
@@ -97,29 +102,19 @@ def _object(premise: Scene, asked: Scene) -> int | None:
     return None if number is None or quality is None else max(relation, number, quality)
 
 
-def _place(premise: Scene, asked: str | None) -> int | None:
-    if asked is None:
-        return ENTAILMENT
-    if "place" in premise:
-        return kind_relation(premise["place"], asked)
-    if asked in ("outdoors", "indoors"):  # a driver or a sunny day is nearly always outdoors
-        action = premise.get("action")
-        known = "sky" in premise or (action is not None and len(_SIDES[action]) == 1)
-        return None if known else NEUTRAL
-    return NEUTRAL
-
-
-def _company(known: str | None, asked: str | None) -> int | None:
-    if asked is None:
-        return ENTAILMENT
-    if known is None:
-        return NEUTRAL
+def _company(known: str, asked: str) -> int | None:
     if "alone" in (known, asked):
         return ENTAILMENT if known == asked else CONTRADICTION
     relation = kind_relation(known, asked)
     if relation == CONTRADICTION and "stranger" not in (known, asked):
         return None  # she may be with a friend and with a cousin
     return relation
+
+
+_RULES = {
+    "action": _action, "garment": _garment, "place": kind_relation, "company": _company,
+    "sky": _quality, "manner": _quality,
+}  # fmt: skip
 
 
 def infer(premise: Scene, hypothesis: Scene) -> int | None:
@@ -129,20 +124,22 @@ def infer(premise: Scene, hypothesis: Scene) -> int | None:
     slot of the hypothesis; neutral otherwise. Both scenes are taken to show the same
     people, as in SNLI.
     """
-    known, asked = premise.get, hypothesis.get
     same = premise["subject"] == hypothesis["subject"]
-    relations = (
+    relations = [
         kind_relation(premise["subject"], hypothesis["subject"]),
         _number(premise["number"], hypothesis["number"], same),
-        _action(known("action"), asked("action")),
         _object(premise, hypothesis),
-        _quality(known("trait"), asked("trait"), same),
-        _garment(known("garment"), asked("garment")),
-        _place(premise, asked("place")),
-        _company(known("company"), asked("company")),
-        _quality(known("sky"), asked("sky"), True),
-        _quality(known("manner"), asked("manner"), True),
-    )
+        _quality(premise.get("trait"), hypothesis.get("trait"), same),
+    ]
+    for slot in [slot for slot in _RULES if slot in hypothesis]:
+        if slot in premise:
+            relations.append(_RULES[slot](premise[slot], hypothesis[slot]))
+        else:
+            sides = _SIDES.get(premise.get("action"), ())
+            # a driver or a sunny day is nearly always outdoors
+            outdoors = "sky" in premise or len(sides) == 1
+            known = hypothesis[slot] in ("outdoors", "indoors") and outdoors
+            relations.append(None if known else NEUTRAL)
     return None if None in relations else max(relations)
 
 
@@ -151,7 +148,7 @@ def merged(premise: Scene, hypothesis: Scene) -> Scene:
     both = {**premise, **hypothesis}
     for slot in ("subject", "object", "action", "place"):
         known, asked = premise.get(slot), hypothesis.get(slot)
-        if known and asked and asked in _LEXICON.ancestors(known):
+        if known and asked and asked in ANCESTORS[known]:
             both[slot] = known
     return both
 
@@ -162,56 +159,48 @@ def plausible(scene: Scene) -> bool:
     A neutral pair is used only when `merged` of its scenes is plausible, so that the
     hypothesis could be true.
     """
-    kinds = _LEXICON.ancestors(scene["subject"])
+    kinds = ANCESTORS[scene["subject"]]
     human = "person" in kinds
     trait, place = scene.get("trait"), scene.get("place")
-    side = None if place is None else (_C[place]["parents"] or [place])[0]
-    if not human and ("company" in scene or "garment" in scene):
-        return False
-    if scene["number"] != 1 and scene.get("company") == "alone":
-        return False
-    if trait is not None and _C[trait]["dim"] not in _C[scene["subject"]]["dims"]:
-        return False
-    if side == "indoors" and ("sky" in scene or not (human or _animal_indoors(kinds, place))):
-        return False
-    if "baby" in kinds and place in ("office", "gym", "desert", "mountain", "classroom"):
+    side = None if place is None else (CONCEPTS[place]["parents"] or [place])[0]
+    if (
+        (not human and ("company" in scene or "garment" in scene))
+        or (scene["number"] != 1 and scene.get("company") == "alone")
+        or (trait and CONCEPTS[trait]["dim"] not in CONCEPTS[scene["subject"]]["dims"])
+        or (side == "indoors" and ("sky" in scene or not (human or _goes_indoors(kinds, place))))
+        or ("baby" in kinds and place in ("office", "gym", "desert", "mountain", "classroom"))
+    ):
         return False
     if scene.get("action") is None:
         return "manner" not in scene and "object" not in scene
     return _plausible_action(scene, kinds, side) and _plausible_object(scene, kinds)
 
 
-def _animal_indoors(kinds: tuple[str, ...], place: str) -> bool:
+def _goes_indoors(kinds: tuple[str, ...], place: str) -> bool:
+    """Whether an animal is met there."""
     if place in ("barn", "indoors"):
         return True
     pet = kinds == ("animal",) or any(k in kinds for k in ("dog", "cat", "rabbit", "bird"))
     return pet and place in ("kitchen", "bedroom", "garage", "basement")
 
 
+_GROWN_UP = ("beer", "wine", "coffee", "motorcycle", "vehicle")
+
+
 def _plausible_action(scene: Scene, kinds: tuple[str, ...], side: str | None) -> bool:
     action, place, trait = scene["action"], scene.get("place"), scene.get("trait")
-    verb = _C[action]
-    if not any(kind in kinds for kind in verb["subjects"]):
-        return False
-    if "child" in kinds and (
-        verb["adult"] or scene.get("object") in ("beer", "wine", "coffee", "motorcycle", "vehicle")
-    ):
-        return False
-    if "baby" in kinds and action not in ("v:rest", "v:sleep", "v:sit", "v:drink"):
-        return False
-    if place is not None:
-        if place == side:
-            if side not in _SIDES[action]:
-                return False
-        elif place not in verb["places"]:
-            return False
-    if "manner" in scene and _C[scene["manner"]]["dim"] not in verb["dims"]:
-        return False
-    if not verb["traits"] and trait and _C[trait]["dim"] in ("mood", "energy"):
-        return False
-    if action == "v:rest" and trait == "energetic":
-        return False
-    return action != "v:swim" or not ("garment" in scene or "cat" in kinds)
+    verb = CONCEPTS[action]
+    inside = side in _SIDES[action] if place == side else place in verb["places"]
+    return not (
+        not any(kind in kinds for kind in verb["subjects"])
+        or ("child" in kinds and (verb["adult"] or scene.get("object") in _GROWN_UP))
+        or ("baby" in kinds and action not in ("v:rest", "v:sleep", "v:sit", "v:drink"))
+        or (place is not None and not inside)
+        or ("manner" in scene and CONCEPTS[scene["manner"]]["dim"] not in verb["dims"])
+        or (not verb["traits"] and trait and CONCEPTS[trait]["dim"] in ("mood", "energy"))
+        or (action == "v:rest" and trait == "energetic")
+        or (action == "v:swim" and ("garment" in scene or "cat" in kinds))
+    )
 
 
 _ANIMALS_USE = {
@@ -226,8 +215,8 @@ _ANIMALS_USE = {
 def _plausible_object(scene: Scene, kinds: tuple[str, ...]) -> bool:
     action, thing, quality = scene["action"], scene.get("object"), scene.get("quality")
     if thing is None:
-        return not _C[action]["object_required"]
-    if thing not in _C[action]["objects"]:
+        return not CONCEPTS[action]["object_required"]
+    if thing not in CONCEPTS[action]["objects"]:
         return False
     if "person" in kinds:
         if thing == "grass" or ("baby" in kinds and thing == "tea"):
@@ -240,4 +229,4 @@ def _plausible_object(scene: Scene, kinds: tuple[str, ...]) -> bool:
         return True
     if action in ("v:wash", "v:open") and quality in ("empty", "clean"):
         return False
-    return _C[quality]["dim"] in _C[thing].get("dims", ())
+    return CONCEPTS[quality]["dim"] in CONCEPTS[thing].get("dims", ())
