@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pidlib.data.batches import Batch, batches, streamed
+from pidlib.data.batches import Batch, batches
 from pidlib.data.edits import Edit, find_edits, rebuild, word_spans
 from pidlib.data.labels import LABELS, label_order
 from pidlib.data.lexicon import Lexicon

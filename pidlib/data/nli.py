@@ -63,7 +63,12 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     if isinstance(n, bool) or (n is not None and operator.index(n) < 1):
         raise ValueError(f"n is {n}; it must be at least 1")
     if name == "captions":
-        return _dataset(_captions(split or "train", n))
+        if (split := split or "train") not in SPLITS:
+            raise ValueError(f"unknown split {split!r}; use one of {', '.join(SPLITS)}")
+        rows = _captions(split)
+        if n is not None and n > len(rows):
+            raise ValueError(f"n is {n}; the {split} split has {len(rows)} rows, so give no more")
+        return _dataset(rows[:n])
     if name.endswith(".jsonl"):
         path = Path(name)
     elif "/" in name:
@@ -215,30 +220,19 @@ def hold_out(rows, n: int):
     return rows.select(rest), rows.select(sorted(held[:n]))
 
 
-def _captions(split: str, n: int | None) -> list[dict]:
-    """First rows of the captions that ship; `experiments.captions` made them."""
-    if split not in SPLITS:
-        raise ValueError(f"unknown split {split!r}; use one of {', '.join(SPLITS)}")
-    rows = _shipped(split)
-    if n is not None and n > len(rows):
-        raise ValueError(f"n is {n}; the {split} split has {len(rows)} rows, so give no more")
-    return rows[:n]
-
-
 @cache
-def _shipped(split: str) -> list[dict]:
+def _captions(split: str) -> list[dict]:
+    """Captions that ship; `experiments.captions` made them."""
     return read_jsonl(ASSETS / f"captions-{split}.jsonl.gz")
 
 
-def _dataset(rows) -> Dataset:
-    rows = list(rows)
+def _dataset(rows: list[dict]) -> Dataset:
     if not rows:
         raise ValueError("the data set has no rows")
     from datasets import ClassLabel, Dataset, Features, Value  # slow to import
 
-    columns = {key: [row[key] for row in rows] for key in COLUMNS}
     kinds = [Value("string"), Value("string"), ClassLabel(names=list(LABELS))]
-    return Dataset.from_dict(columns, features=Features(zip(COLUMNS, kinds, strict=True)))
+    return Dataset.from_list(rows, features=Features(zip(COLUMNS, kinds, strict=True)))
 
 
 def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
@@ -255,5 +249,10 @@ def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
     order = {k: LABELS.index(text) for k, text in enumerate(names) if text in LABELS}
     if len(order) != len(LABELS):
         raise ValueError(f"{name!r} names its labels {names}; they must be {list(LABELS)}")
-    rows = ({**row, "label": order[row["label"]]} for row in source if row["label"] in order)
-    return _dataset(islice(rows, n))
+    labelled = (row for row in source if row["label"] in order)
+    return _dataset(
+        [
+            {key: row[key] for key in COLUMNS} | {"label": order[row["label"]]}
+            for row in islice(labelled, n)
+        ]
+    )
