@@ -78,11 +78,6 @@ class RandomEdits:
         """Weight of each kind."""
         return dict(MIXES[self.mix] if isinstance(self.mix, str) else self.mix)
 
-    @property
-    def name(self) -> str:
-        """What to call it in a record."""
-        return self.mix if isinstance(self.mix, str) else json.dumps(self.weights)
-
     def __call__(self, row: Mapping[str, Any], random: np.random.Generator) -> tuple[Edit, ...]:
         """Draw edits of a row."""
         weights = {kind: weight for kind, weight in self.weights.items() if weight > 0}
@@ -118,7 +113,7 @@ class RandomEdits:
 def _typo(kind: str, word: str, random: np.random.Generator) -> str | None:
     """The word after one slip, or None where it allows none."""
     if kind in ("neighbour", "homoglyph"):
-        others = _beside() if kind == "neighbour" else _look_alikes()
+        others = _beside() if kind == "neighbour" else look_alikes()
         places = [k for k, letter in enumerate(word) if letter in others]
         if not places:
             return None
@@ -148,7 +143,8 @@ def _beside() -> dict[str, list[str]]:
 
 
 @cache
-def _look_alikes() -> dict[str, str]:
+def look_alikes() -> dict[str, str]:
+    """Letters, and the letters of other scripts that look like them."""
     return json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
 
 
