@@ -16,16 +16,16 @@ import json
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
 from itertools import islice
-from operator import add
+from operator import add, itemgetter
 from random import Random
 
 from experiments.captions.realisation import Wording, tokens
 from experiments.captions.sampling import Drafts
 from experiments.captions.scenes import Scene
+from pidlib.data.nli import COLUMNS
 from pidlib.io.assets import ASSETS
 
 SIZES = {"train": 20_000, "validation": 2_000, "test": 5_000}
-COLUMNS = ("premise", "hypothesis", "label")
 _BLOCK = 60  # hypotheses per shuffled block
 _SCENES, _TEXTS = 7, 5  # premises tried per label and hypothesis, and texts of each
 
@@ -39,8 +39,7 @@ def scenes(split: str, n: int | None = None, seed: int = 0) -> list[dict]:
     """Rows of `captions` with the scenes behind them."""
     if split not in SIZES:
         raise ValueError(f"unknown split {split!r}; use one of {', '.join(SIZES)}")
-    size = SIZES[split]
-    n = size if n is None else n
+    size, n = SIZES[split], SIZES[split] if n is None else n
     for name, value in (("n", n), ("seed", seed)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} is {value!r}; give a whole number")
@@ -122,20 +121,18 @@ class _Balance:
 
     def choose(self, groups: list[dict[tuple, list[tuple]]]) -> list[tuple] | None:
         """One premise per label, all of one group, with the words that balance best."""
-        best = None
+        ways = []
         for key in (key for key in groups[0] if key in groups[1] and key in groups[2]):
             costs = [
                 min((self._cost(item[1], label), i) for i, item in enumerate(groups[label][key]))
                 for label in range(3)
             ]
-            total = _sum(cost for cost, _ in costs)
-            if best is None or total < best[0]:
-                best = total, [groups[label][key][i] for label, (_, i) in enumerate(costs)]
-        if best is None:
-            return None
-        for label, (_, words, _) in enumerate(best[1]):
+            chosen = [groups[label][key][i] for label, (_, i) in enumerate(costs)]
+            ways.append((_sum(cost for cost, _ in costs), chosen))
+        _, chosen = min(ways, key=itemgetter(0), default=(0, None))
+        for label, (_, words, _) in enumerate(chosen or ()):
             self._add(words, label)
-        return best[1]
+        return chosen
 
     def _cost(self, words: dict[str, None], label: int) -> float:
         surplus = self._surplus[label]

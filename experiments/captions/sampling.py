@@ -12,7 +12,6 @@ from experiments.captions.scenes import ANCESTORS, CONCEPTS, DESCENDANTS, OPTION
 _SHARES = (("train", 0.6), ("validation", 0.75), ("test", 1.0))
 _WEIGHTS = (3, 3, 4, 2, 1, 2, 3)
 _SLOTS = tuple(slot for slot, k in zip(OPTIONAL, _WEIGHTS, strict=True) for _ in range(k))
-_NUMBERS = ((1, 0.6), (2, 0.75), (3, 0.86), (4, 0.93), (0, 1.0))  # and their odds, summed up
 _OWNERS = {"quality": "object", "trait": "subject", "manner": "action"}
 
 
@@ -22,6 +21,10 @@ def _concepts(key: str, value: Any = True) -> list[str]:
 
 _JOBS = _concepts("job")
 _COMMON = [name for name in DESCENDANTS["person"] if name not in _JOBS]
+_ODDS = {  # summed up
+    "subject": ((_COMMON, 0.5), (_JOBS, 0.65), (DESCENDANTS["animal"], 1.0)),
+    "number": ((1, 0.6), (2, 0.75), (3, 0.86), (4, 0.93), (0, 1.0)),
+}
 _VERBS, _PLACES = _concepts("kind", "verb"), _concepts("kind", "place")
 _GARMENTS, _COMPANY = _concepts("garment"), [*_concepts("companion"), "alone", "alone"]
 _DIMS = {
@@ -49,10 +52,14 @@ class Drafts:
     def hypothesis(self) -> Scene:
         """Draw who is seen, mostly what they do, and zero to two optional facts."""
         while True:
-            scene = self._base()
-            self._fill(scene, self._pick((0, 1, 1, 1, 2, 2)), {})
-            if len(scene) > 2 and split_of(scene) == self.split:
-                return scene
+            scene = {"subject": self._value("subject", {}), "number": self._value("number", {})}
+            if self.rng.random() < 0.85:
+                scene["action"] = self._value("action", scene)
+                self._add_object(scene)
+            if scenes.plausible(scene):
+                self._fill(scene, self._pick((0, 1, 1, 1, 2, 2)), {})
+                if len(scene) > 2 and split_of(scene) == self.split:
+                    return scene
 
     def premise(self, asked: Scene, label: int) -> Scene | None:
         """Draw a scene for which the hypothesis scene `asked` has the label."""
@@ -69,9 +76,8 @@ class Drafts:
         self._fill(scene, self._pick((1, 2, 2, 3, 3, 4)), asked)
         if len(scene) < 4 or not self._settle(scene, asked):
             return None
-        if label == 1 and not scenes.plausible(scenes.merged(scene, asked)):
-            return None
-        return scene if scenes.infer(scene, asked) == label else None
+        possible = label != 1 or scenes.plausible(scenes.merged(scene, asked))
+        return scene if possible and scenes.infer(scene, asked) == label else None
 
     def _pick(self, items):
         return items[int(self.rng.random() * len(items))]
@@ -97,13 +103,10 @@ class Drafts:
     def _value(self, slot: str, scene: Scene) -> Any:
         """Draw a value for a slot of a scene, or None where there is none."""
         verb = CONCEPTS.get(scene.get("action"), {})
-        if slot == "subject":
+        if slot in ("subject", "number"):
             draw = self.rng.random()
-            people = _COMMON if draw < 0.5 else _JOBS
-            return self._pick(people if draw < 0.65 else DESCENDANTS["animal"])
-        if slot == "number":
-            draw = self.rng.random()
-            return next(number for number, upper in _NUMBERS if draw < upper)
+            choice = next(value for value, upper in _ODDS[slot] if draw < upper)
+            return choice if slot == "number" else self._pick(choice)
         if slot == "object":
             return self._pick(verb["objects"]) if verb.get("objects") else None
         if slot == "count_object":
@@ -132,40 +135,29 @@ class Drafts:
                 return value
             return (item, self._pick(_DIMS["colour"])) if relation == 0 or colour else None
         if slot in ("number", "count_object"):
-            if relation == 2:
-                return self._pick((2, 3, 4))
             if relation == 1:
                 return 0 if value > 1 else value
-            return self._pick((0, 2, 3, 4)) if slot == "number" and value == 0 else value
+            some = slot == "number" and value == 0
+            choice = {0: (0, 2, 3, 4) if some else (), 2: (2, 3, 4)}[relation]
+            return self._pick(choice) if choice else value
         if relation == 2:
             return self._pick(_DIMS[CONCEPTS[value]["dim"]])
         return value if relation == 0 else None
 
     def _related_kind(self, slot: str, value: str, relation: int, scene: Scene) -> str | None:
-        if value == "alone" and relation != 2:
-            return value if relation == 0 else None
         if relation == 0:
-            return value if self.rng.random() < 0.35 else self._pick(DESCENDANTS[value])
+            same = value == "alone" or self.rng.random() < 0.35
+            return value if same else self._pick(DESCENDANTS[value])
         if relation == 1:
             above = ANCESTORS[value][1:]
-            if slot == "subject":
-                return self._pick(above) if above else value
-            return self._pick(above) if above and self.rng.random() < 0.4 else None
+            if above and (slot == "subject" or self.rng.random() < 0.4):
+                return self._pick(above)
+            return value if slot == "subject" else None
         for _ in range(8):
             other = self._value(slot, scene)
             if slot in ("action", "company") or scenes.kind_relation(other, value) == 2:
                 return other
         return None
-
-    def _base(self) -> Scene:
-        """Draw who does what to what."""
-        while True:
-            scene = {"subject": self._value("subject", {}), "number": self._value("number", {})}
-            if self.rng.random() < 0.85:
-                scene["action"] = self._value("action", scene)
-                self._add_object(scene)
-            if scenes.plausible(scene):
-                return scene
 
     def _add_object(self, scene: Scene) -> None:
         """Give the action its object, sometimes left out where it may be."""
@@ -199,10 +191,8 @@ class Drafts:
         """Add optional slots that `fixed` does not hold, until `slots` are set."""
         missing = slots - sum([slot in scene for slot in OPTIONAL])
         for _ in range(2 * slots):
-            if missing <= 0:
-                break
-            slot = self._pick(_SLOTS)
-            if slot not in scene and slot not in fixed:
+            slot = self._pick(_SLOTS) if missing > 0 else None
+            if slot and slot not in scene and slot not in fixed:
                 missing -= self._put(scene, slot)
 
     def _settle(self, scene: Scene, asked: Scene) -> bool:
@@ -219,10 +209,7 @@ class Drafts:
     def _put(self, scene: Scene, slot: str) -> bool:
         """Add a fact, unless it does not go with the others."""
         value = self._value(slot, scene)
-        if value is None:
+        if value is None or not scenes.plausible({**scene, slot: value}):
             return False
         scene[slot] = value
-        if scenes.plausible(scene):
-            return True
-        del scene[slot]
-        return False
+        return True

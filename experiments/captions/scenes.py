@@ -20,8 +20,8 @@ _UNDECIDED = {frozenset(pair) for pair in _CONTENT["overlapping"]}  # a farm and
 _UNDECIDED |= {
     frozenset((job, age)) for job in _JOBS for age in ("adult", "child", "boy", "girl", "baby")
 }
-_UNDECIDED |= {frozenset(pair) for pair in (("man", "boy"), ("woman", "girl"))}
-_UNDECIDED |= {frozenset(pair) for pair in (("baby", "boy"), ("baby", "girl"))}
+_PAIRS = (("man", "boy"), ("woman", "girl"), ("baby", "boy"), ("baby", "girl"))
+_UNDECIDED |= {frozenset(pair) for pair in _PAIRS}
 _SIDES = {
     name: frozenset(CONCEPTS[place]["parents"][0] for place in entry["places"])
     for name, entry in CONCEPTS.items()
@@ -52,15 +52,12 @@ def kind_relation(known: str, asked: str) -> int | None:
 
 def _number(known: int, asked: int, same_kind: bool) -> int | None:
     """Relation of two numbers; 0 stands for "some"."""
-    if known == asked:
+    if known == asked or (asked == 0 and known != 1):
         return ENTAILMENT
-    if known == 1 or asked == 1:
-        return None  # "a girl" does not say that there is no second one
-    if asked == 0:
-        return ENTAILMENT
-    if known == 0:
+    if known == 0 and asked != 1:
         return NEUTRAL
-    return CONTRADICTION if same_kind else None  # two girls may be among three children
+    # "a girl" does not say that there is no second one; two girls may be among three children
+    return CONTRADICTION if same_kind and 1 not in (known, asked) else None
 
 
 def _quality(known: str | None, asked: str | None, same_kind: bool = True) -> int | None:
@@ -93,13 +90,17 @@ def _object(premise: Scene, asked: Scene) -> int | None:
         return ENTAILMENT
     if "object" not in premise:
         return NEUTRAL
-    relation = kind_relation(premise["object"], asked["object"])
-    if relation is None or relation == CONTRADICTION:
-        return relation
-    same = premise["object"] == asked["object"]
-    number = _number(premise.get("count_object", 1), asked.get("count_object", 1), same)
-    quality = _quality(premise.get("quality"), asked.get("quality"), same)
-    return None if number is None or quality is None else max(relation, number, quality)
+    relations = [kind_relation(premise["object"], asked["object"])]
+    if relations[0] in (ENTAILMENT, NEUTRAL):
+        same = premise["object"] == asked["object"]
+        numbers = premise.get("count_object", 1), asked.get("count_object", 1)
+        qualities = premise.get("quality"), asked.get("quality")
+        relations += [_number(*numbers, same), _quality(*qualities, same)]
+    return _worst(relations)
+
+
+def _worst(relations: list[int | None]) -> int | None:
+    return None if None in relations else max(relations)
 
 
 def _company(known: str, asked: str) -> int | None:
@@ -131,16 +132,16 @@ def infer(premise: Scene, hypothesis: Scene) -> int | None:
         _object(premise, hypothesis),
         _quality(premise.get("trait"), hypothesis.get("trait"), same),
     ]
-    for slot in [slot for slot in _RULES if slot in hypothesis]:
-        if slot in premise:
-            relations.append(_RULES[slot](premise[slot], hypothesis[slot]))
-        else:
-            sides = _SIDES.get(premise.get("action"), ())
-            # a driver or a sunny day is nearly always outdoors
-            outdoors = "sky" in premise or len(sides) == 1
-            known = hypothesis[slot] in ("outdoors", "indoors") and outdoors
-            relations.append(None if known else NEUTRAL)
-    return None if None in relations else max(relations)
+    asked = [slot for slot in _RULES if slot in hypothesis]
+    relations += [
+        _RULES[slot](premise[slot], hypothesis[slot]) if slot in premise else NEUTRAL
+        for slot in asked
+    ]
+    if hypothesis.get("place") in ("outdoors", "indoors") and "place" not in premise:
+        # a driver or a sunny day is nearly always outdoors
+        if "sky" in premise or len(_SIDES.get(premise.get("action"), ())) == 1:
+            return None
+    return _worst(relations)
 
 
 def merged(premise: Scene, hypothesis: Scene) -> Scene:
@@ -216,17 +217,12 @@ def _plausible_object(scene: Scene, kinds: tuple[str, ...]) -> bool:
     action, thing, quality = scene["action"], scene.get("object"), scene.get("quality")
     if thing is None:
         return not CONCEPTS[action]["object_required"]
-    if thing not in CONCEPTS[action]["objects"]:
-        return False
     if "person" in kinds:
-        if thing == "grass" or ("baby" in kinds and thing == "tea"):
-            return False
-    elif thing not in _ANIMALS_USE.get(action, (thing,)):
-        return False
-    elif action == "v:chase" and scene["subject"] == thing:
-        return False
-    if quality is None:
-        return True
-    if action in ("v:wash", "v:open") and quality in ("empty", "clean"):
-        return False
-    return CONCEPTS[quality]["dim"] in CONCEPTS[thing].get("dims", ())
+        unfit = thing == "grass" or ("baby" in kinds and thing == "tea")
+    else:
+        unfit = thing not in _ANIMALS_USE.get(action, (thing,))
+        unfit |= action == "v:chase" and scene["subject"] == thing
+    if quality is not None:
+        unfit |= action in ("v:wash", "v:open") and quality in ("empty", "clean")
+        unfit |= CONCEPTS[quality]["dim"] not in CONCEPTS[thing].get("dims", ())
+    return thing in CONCEPTS[action]["objects"] and not unfit
