@@ -40,16 +40,15 @@ def attack(
 ) -> list[Outcome]:
     """Attack every row and return what became of it.
 
-    Each row has its own random seed, made of `seed` and its id, and starts with an empty
-    memory: a run in parts, resumed or in another order has the same outcomes. The global
-    random states are left as they were.
+    Each row has its own random seed, made of `seed` and its id: a run in parts, resumed or in
+    another order has the same outcomes. The global random states are left as they were.
 
     Parameters
     ----------
     model : transformers.PreTrainedModel
-        Sequence classifier with named labels. With a controller attached, the attacker
-        sees the controlled model (an adaptive attack); without, the examples can be shown
-        to a controlled model afterwards (a transfer attack, the paper's protocol).
+        Sequence classifier with named labels. With a controller attached, the attacker sees
+        the controlled model (an adaptive attack); without, the examples can be shown to a
+        controlled model afterwards (a transfer attack, the paper's protocol).
     tokenizer : transformers.PreTrainedTokenizerBase
     rows : sequence of mappings
         `premise`, `hypothesis` and `label`, or `text` and `label`. TextBugger changes
@@ -64,13 +63,12 @@ def attack(
     ids : sequence of int, optional
         Ids of the rows in their split; by default 0, 1, ...
     log : path, optional
-        File of outcomes, one line each, written as they come. If it exists, rows already
-        there are not attacked again; another configuration is refused.
+        File of outcomes, written as they come. Rows already there are not attacked again;
+        another configuration is refused.
     data : str, optional
         Name of the data, told in the log.
     about : mapping, optional
-        What else decides the outcomes and must agree on resuming, such as the attached
-        controller's settings (the weights' hash does not show it).
+        What else must agree on resuming, such as the attached controller's settings.
     max_length : int
         Tokens a text; more is cut.
     budget : int, optional

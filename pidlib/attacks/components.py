@@ -146,15 +146,10 @@ class StockParts:
 
     sha256 = "stock"
     swarm = (60, 20)
-    _needs = {
-        "a2t": (),
-        "pso": ("OpenHowNet",),
-        "textbugger": ("tensorflow", "tensorflow_hub"),
-        "textfooler": ("tensorflow", "tensorflow_hub"),
-    }
 
     def __init__(self, recipe: str) -> None:
-        absent = [name for name in self._needs[recipe] if find_spec(name) is None]
+        needs = {"a2t": (), "pso": ("OpenHowNet",)}.get(recipe, ("tensorflow", "tensorflow_hub"))
+        absent = [name for name in needs if find_spec(name) is None]
         if absent:
             raise FileNotFoundError(
                 f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "

@@ -25,6 +25,7 @@ OFFLINE = RESOURCES[:-1]
 SOURCES = ("lexicon", "ppdb", "wordnet")  # of random edits
 PPDB_FILE = "ppdb-synonyms.txt"
 BARRED = "incompatible.txt"  # words that no attack may put in each other's place
+NEAREST, SENSES = 50, 2  # neighbours by MiniLM and senses in WordNet that count
 WORD = re.compile("[a-z]{3,}")
 
 
@@ -37,10 +38,8 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
         of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
         A2T takes nearer neighbours only, and PSO takes WordNet's words in their place.
-        `"ppdb-wide"`: the same for a stronger attacker, with cosines 0.05 lower, which
-        makes about twice as many words, and twice the words that TextBugger tries of
-        them; PSO has all of WordNet's words already and gets twice the particles.
-        (`"stock"` is no source of ours: TextAttack downloads it.)
+        `"ppdb-wide"`: for a stronger attacker, cosines 0.05 lower, and twice the words that
+        TextBugger tries; PSO gets twice the particles. (TextAttack downloads `"stock"`.)
     recipe : str
         One of `pidlib.attacks.attack.RECIPES`.
 
@@ -75,10 +74,10 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     if recipe == "pso":
         return WordNetCandidates(width=width)
     # Stock A2T: counter-fitted cosine >= 0.8, where TextFooler has 0.5.
-    least = (0.7, 0.6) if recipe == "a2t" else (0.6, 0.5)
-    # 0.05 lower: about twice as many words
-    min_cosine, min_paired = (round(limit - 0.05 * (width - 1), 2) for limit in least)
-    return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE, min_cosine, min_paired, width=width)
+    cosines = (0.7, 0.6) if recipe == "a2t" else (0.6, 0.5)  # of neighbours, of pairs
+    if width == 2:  # about twice as many words
+        cosines = tuple(round(least - 0.05, 2) for least in cosines)
+    return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE, cosines, width)
 
 
 def words_for(mix: str, name: str) -> Candidates:
@@ -168,17 +167,17 @@ class InflectedCandidates:
 class WordNetCandidates(InflectedCandidates):
     """Words that WordNet gives the same, a similar or the next wider meaning."""
 
-    def __init__(self, folder: str | Path | None = None, senses: int = 2, width: int = 1) -> None:
-        self._wordnet, self._senses = WordNet(folder), senses
+    def __init__(self, folder: str | Path | None = None, width: int = 1) -> None:
+        self._wordnet = WordNet(folder)
         files = [*self._wordnet.files_sha256, sha256(ASSETS / BARRED)]
-        super().__init__("wordnet", width, f"{files} {senses}")
+        super().__init__("wordnet", width, f"{files} {SENSES}")
 
     def _ranked(self, word: str) -> dict[str, float]:
         """The same meaning first, then similar ones, then wider ones."""
         synset, others = self._wordnet.synset, ([], [], [])
         for part in PARTS:
             for base in lemmas(word):
-                for place in self._wordnet.meanings(base, part)[: self._senses]:
+                for place in self._wordnet.meanings(base, part)[:SENSES]:
                     meaning = synset(part, place)
                     others[0].extend(meaning.words)
                     others[1].extend(w for p in meaning.similar for w in synset("adj", p).words)
@@ -193,14 +192,7 @@ class WordNetCandidates(InflectedCandidates):
 class PpdbCandidates(InflectedCandidates):
     """PPDB pairs joined with the nearest words by the embedded MiniLM."""
 
-    def __init__(
-        self,
-        path: Path,
-        min_cosine: float = 0.6,
-        min_paired: float = 0.5,
-        nearest: int = 50,
-        width: int = 1,
-    ) -> None:
+    def __init__(self, path: Path, cosines: tuple[float, ...] = (0.6, 0.5), width: int = 1) -> None:
         if not path.is_file():
             raise FileNotFoundError(f"{path.name} is not in the folder that PIDLIB_DATA_DIR names")
         self._pairs: dict[str, set[str]] = {}
@@ -208,8 +200,8 @@ class PpdbCandidates(InflectedCandidates):
             if len(pair := line.split()) == 2:
                 for word, other in (pair, pair[::-1]):
                     self._pairs.setdefault(word, set()).add(other)
-        self._limits, self._nearest = (min_cosine, min_paired), nearest
-        settings = f"{sha256(path)} {sha256(ASSETS / BARRED)} {self._limits} {nearest}"
+        self._cosines = cosines
+        settings = f"{sha256(path)} {sha256(ASSETS / BARRED)} {cosines} {NEAREST}"
         super().__init__("ppdb" if width == 1 else "ppdb-wide", width, settings)
 
     @cached_property
@@ -234,12 +226,12 @@ class PpdbCandidates(InflectedCandidates):
         own = vectors[places[word]] if word in places else _encode([word])[0]
         similarity = vectors @ own
         words = list(places)
-        near = [words[k] for k in np.argsort(-similarity, kind="stable")[: self._nearest]]
+        near = [words[k] for k in np.argsort(-similarity, kind="stable")[:NEAREST]]
         paired = {w for known in {word, *lemmas(word)} for w in self._pairs.get(known, ())}
         ranks: dict[str, float] = {}
-        for limit, others in zip(self._limits, (near, paired), strict=True):
+        for least, others in zip(self._cosines, (near, paired), strict=True):
             for form in self._fitting(word, others):
-                if form in places and similarity[places[form]] >= limit:
+                if form in places and similarity[places[form]] >= least:
                     ranks[form] = -float(similarity[places[form]])
         return ranks
 

@@ -55,11 +55,12 @@ def paired_units(
                 "all rows the same of premise and hypothesis, or text"
             )
     pairs = [_spans(row, of, columns) for row, of in zip(rows, edits, strict=True)]
-    before, after = zip(*pairs, strict=True)
-    return (
-        _units(tokenizer, rows, columns, before, device, max_length),
-        _units(tokenizer, changed, columns, after, device, max_length),
-    )
+    units = []
+    for form, spans in zip((rows, changed), zip(*pairs, strict=True), strict=True):
+        texts = [[row[column] for row in form] for column in columns]
+        inputs, *places = _units(tokenizer, texts, spans, max_length)
+        units.append(Units({key: value.to(device) for key, value in inputs.items()}, *places))
+    return tuple(units)
 
 
 def _columns(row: Mapping[str, Any]) -> list[str]:
@@ -74,25 +75,18 @@ def _spans(
     before, after = [], []
     for column in columns:
         spans = np.array(word_spans(row[column]), dtype=int).reshape(-1, 2)
-        lengths = [
-            len(new.get((column, k), row[column][slice(*span)])) for k, span in enumerate(spans)
-        ]
-        grown = np.cumsum(lengths - (spans[:, 1] - spans[:, 0]), dtype=int)
+        grown = np.zeros(len(spans), dtype=int)
+        for k in [k for place, k in new if place == column]:
+            grown[k] = len(new[column, k]) - (spans[k, 1] - spans[k, 0])
+        grown = grown.cumsum()
         before.append(spans)
         after.append(spans + np.stack([np.append(0, grown)[:-1], grown], axis=1))
     return before, after
 
 
-def _units(
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    spans: Sequence[Sequence[np.ndarray]],
-    device: torch.device | str,
-    max_length: int,
-) -> Units:
+def _units(tokenizer: Any, texts: list[list[str]], spans: Sequence, max_length: int) -> Units:
     inputs = tokenizer(
-        *([row[c] for row in rows] for c in columns),
+        *texts,
         padding=True,
         padding_side="right",  # the two texts are padded apart: on the left, places would move
         truncation=True,
@@ -119,5 +113,4 @@ def _units(
             starts, ends = offsets[b, tokens].T
             opened, closed = word[starts <= places[word, 0]], word[ends == places[word, 1]]
             whole += np.isin(np.arange(len(places)), np.intersect1d(opened, closed)).tolist()
-    inputs = {key: value.to(device) for key, value in inputs.items()}
     return Units(inputs, torch.from_numpy(owner), torch.tensor(whole, dtype=torch.bool))

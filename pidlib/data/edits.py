@@ -48,7 +48,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     Returns
     -------
     list of (start, end)
-        Characters `text[start:end]` are one word; what lies between is kept as it is.
+        Characters `text[start:end]` are one word.
 
     Examples
     --------

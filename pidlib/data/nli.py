@@ -95,7 +95,7 @@ def data_folder(wanted: str = "the data") -> Path:
     Raises
     ------
     FileNotFoundError
-        The variable is unset or names no folder; the message says what to do.
+        The variable is unset or names no folder.
     """
     value = os.environ.get(VARIABLE)
     if not value:
@@ -144,15 +144,12 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
                 row = json.loads(line)
                 rows.append({key: row[key] for key in COLUMNS})
             except (json.JSONDecodeError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f"{path.name}, line {number}: {error!r}; each line is a JSON object with the "
-                    "keys premise, hypothesis and label"
-                ) from None
-            if row["label"] not in (0, 1, 2):
-                raise ValueError(
-                    f"{path.name}, line {number}: label {row['label']!r} is not 0, 1 or 2 "
-                    "(entailment, neutral, contradiction)"
-                )
+                problem = f"{error!r}; each line is a JSON object with the keys {COLUMNS}"
+            else:
+                problem = f"label {row['label']!r} is not 0, 1 or 2 ({', '.join(LABELS)})"
+                problem = "" if row["label"] in (0, 1, 2) else problem
+            if problem:
+                raise ValueError(f"{path.name}, line {number}: {problem}")
     return rows
 
 
