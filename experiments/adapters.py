@@ -23,8 +23,8 @@ from experiments.training import (
     train_lora,
     with_lora,
 )
-from pidlib.attacks.attack import attack, transfer_rows
-from pidlib.attacks.outcomes import Outcome
+from pidlib.attacks.attack import attack
+from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.pretrained import CONTROLS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from pidlib.bases import Eigenbases, Origin, load, save
 from pidlib.controller import Feedback, is_controlled
-from pidlib.data.batches import MAX_LENGTH, batches, input_device, streamed
+from pidlib.data.batches import MAX_LENGTH, batches, input_device
 from pidlib.diagnosis import Diagnosis, LayerDiagnosis
 from pidlib.fitting import Accumulators, learn
 from pidlib.gain import Gain
@@ -199,8 +199,7 @@ class PIDController(Feedback):
         mixes positions across padding and undoes causality.
         """
         where = input_device(model)
-        cut = batches if isinstance(rows, Sized) else streamed
-        stream = cut(tokenizer, rows, batch_size, max_length, where)
+        stream = batches(tokenizer, rows, batch_size, max_length, where)
         return cls.from_batches(
             model,
             stream,

@@ -18,8 +18,8 @@ from datasets import IterableDataset
 from transformers import BertConfig, BertForSequenceClassification
 
 from pidlib.attacks.outcomes import read_outcomes
-from pidlib.data.captions.generator import captions
 from pidlib.data.labels import LABELS
+from pidlib.data.nli import load_nli
 from pidlib.evaluation.results import configuration_hash, write_result
 from pidlib.models import base_folder, load_tokenizer
 from pidlib.pid import PIDController
@@ -39,7 +39,7 @@ def stream_memory(sequences: int = SEQUENCES, marks: int = MARKS) -> dict[str, A
     """
     if sequences < marks:
         raise ValueError(f"{sequences} sequences for {marks} marks; give at least as many")
-    texts, peaks, step = captions("train", 2000), [], sequences // marks
+    texts, peaks, step = load_nli("captions", "train", 2000).to_list(), [], sequences // marks
 
     def rows() -> Iterator[dict[str, Any]]:
         for k in range(step * marks):

@@ -11,26 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pidlib.attacks.attacker import Engine, Explanation, Step
-from pidlib.attacks.outcomes import (
-    AttackCounts,
-    Outcome,
-    OutcomeFile,
-    OutcomeLog,
-    attack_table,
-    read_outcomes,
-    transfer_rows,
-)
+from pidlib.attacks.attacker import Engine, Explanation
+from pidlib.attacks.outcomes import Outcome, OutcomeLog
 from pidlib.attacks.synonyms import RESOURCES
 from pidlib.data.batches import texts
-from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.data.edits import row_hash
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Candidates
-
-__all__ = [
-    "RECIPES", "RESOURCES", "AttackCounts", "Edit", "Explanation", "Outcome", "OutcomeFile", "Step",
-    "attack", "attack_table", "explain", "read_outcomes", "rebuild", "transfer_rows",
-]  # fmt: skip
 
 RECIPES = ("a2t", "pso", "textbugger", "textfooler")
 
@@ -53,16 +40,15 @@ def attack(
 ) -> list[Outcome]:
     """Attack every row and return what became of it.
 
-    Each row has its own random seed, made of `seed` and its id, and starts with an empty
-    memory: a run in parts, resumed or in another order has the same outcomes. The global
-    random states are left as they were.
+    Each row has its own random seed, made of `seed` and its id: a run in parts, resumed or in
+    another order has the same outcomes. The global random states are left as they were.
 
     Parameters
     ----------
     model : transformers.PreTrainedModel
-        Sequence classifier with named labels. With a controller attached, the attacker
-        sees the controlled model (an adaptive attack); without, the examples can be shown
-        to a controlled model afterwards (a transfer attack, the paper's protocol).
+        Sequence classifier with named labels. With a controller attached, the attacker sees
+        the controlled model (an adaptive attack); without, the examples can be shown to a
+        controlled model afterwards (a transfer attack, the paper's protocol).
     tokenizer : transformers.PreTrainedTokenizerBase
     rows : sequence of mappings
         `premise`, `hypothesis` and `label`, or `text` and `label`. TextBugger changes
@@ -77,13 +63,12 @@ def attack(
     ids : sequence of int, optional
         Ids of the rows in their split; by default 0, 1, ...
     log : path, optional
-        File of outcomes, one line each, written as they come. If it exists, rows already
-        there are not attacked again; another configuration is refused.
+        File of outcomes, written as they come. Rows already there are not attacked again;
+        another configuration is refused.
     data : str, optional
         Name of the data, told in the log.
     about : mapping, optional
-        What else decides the outcomes and must agree on resuming, such as the attached
-        controller's settings (the weights' hash does not show it).
+        What else must agree on resuming, such as the attached controller's settings.
     max_length : int
         Tokens a text; more is cut.
     budget : int, optional
@@ -111,7 +96,7 @@ def attack(
     ...
     ValueError: unknown recipe 'shouting'; known: ['a2t', 'pso', 'textbugger', 'textfooler']
 
-    Source: §3.1. Departure: resources, see `pidlib.attacks.components` and `pidlib.attacks.recipes`.
+    Source: §3.1. Departure: resources, see `pidlib.attacks.recipes`.
     """
     ids = _check(model, rows, recipe, resources, seed, ids)
     if budget is not None and (isinstance(budget, bool) or budget < 2):
@@ -122,24 +107,24 @@ def attack(
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
     file = None
     if log is not None:
-        configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
         from pidlib.io.environment import machine, versions
 
+        configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
         file = OutcomeLog(log, configuration, {"versions": versions(), "machine": machine()})
-    places = range(len(rows))
+    keyed = zip(ids, rows, strict=True)
     if progress:
         from tqdm.auto import tqdm
 
-        places = tqdm(places, desc=recipe, unit="example")
+        keyed = tqdm(keyed, desc=recipe, unit="example", total=len(rows))
     outcomes = []
-    for place in places:
-        row, key = rows[place], ids[place]
-        known = file.done.get(key) if file else None
-        if known is not None and known.row != row_hash(row):
+    for key, row in keyed:
+        outcome = file.done.get(key) if file else None
+        if outcome is None:
+            outcome = engine.attack(row, key)
+            if file:
+                file.append(outcome)
+        elif outcome.row != row_hash(row):
             raise ValueError(f"{file.path.name} holds another text for row {key}; give another log")
-        outcome = known or engine.attack(row, key)
-        if file and known is None:
-            file.append(outcome)
         outcomes.append(outcome)
     return outcomes
 
@@ -177,8 +162,7 @@ def explain(
     Source: §3.1; the searches are TextAttack's.
     """
     _check(model, [row], recipe, resources, seed, [id])
-    engine = Engine(model, tokenizer, recipe, resources, seed, max_length)
-    return engine.explain(row, id)
+    return Engine(model, tokenizer, recipe, resources, seed, max_length).explain(row, id)
 
 
 def _check(
@@ -191,10 +175,10 @@ def _check(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed is {seed!r}; it must be a whole number, at least 0")
     texts(rows)
-    missing = [k for k in range(len(rows)) if "label" not in rows[k]]
-    if missing:
-        raise ValueError(f"row {missing[0]} has no label; an attack needs the true one")
-    check_labels([rows[k]["label"] for k in range(len(rows))], len(label_order(model.config)))
+    labels = [row.get("label") for row in rows]
+    if None in labels:
+        raise ValueError(f"row {labels.index(None)} has no label; an attack needs the true one")
+    check_labels(labels, len(label_order(model.config)))
     ids = list(range(len(rows))) if ids is None else [int(k) for k in ids]
     if len(ids) != len(rows) or len(set(ids)) != len(ids) or min(ids) < 0:
         raise ValueError(f"{len(ids)} ids for {len(rows)} rows; give each its own, at least 0")

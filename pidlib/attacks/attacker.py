@@ -45,9 +45,8 @@ class Explanation(NamedTuple):
     probabilities : tuple of float
         Of the labels, before the attack.
     importance : tuple of (word, number)
-        Words that may change, most important first. The number is how much the probability
-        of the true label falls when the word is deleted; for A2T, the sum of the sizes of
-        the gradient by the word's embedding. PSO ranks no words: none.
+        Words that may change, most important first: how much the probability of the true label
+        falls without the word; for A2T, the size of the gradient by its embedding; none for PSO.
     steps : tuple of Step
     """
 
@@ -61,7 +60,7 @@ class Explanation(NamedTuple):
 def seeded(seed: int, key: int) -> Iterator[None]:
     """Seed Python, numpy and torch from (seed, row id); put the old states back after."""
     number = int(np.random.SeedSequence([seed, key]).generate_state(1)[0])
-    kept = random.getstate(), np.random.get_state()
+    states = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=[]):
         random.seed(number)
         np.random.seed(number)
@@ -69,8 +68,8 @@ def seeded(seed: int, key: int) -> Iterator[None]:
         try:
             yield
         finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])
+            random.setstate(states[0])
+            np.random.set_state(states[1])
 
 
 class Engine:
@@ -86,17 +85,16 @@ class Engine:
         max_length: int,
         budget: int | None = None,
     ) -> None:
-        from pidlib.attacks import components as kits
-        from pidlib.attacks import recipes
+        from pidlib.attacks import components, recipes  # slow: they import TextAttack
 
-        parts = kits.parts_of(resources, recipe)
+        parts = components.parts_of(resources, recipe)
         self.victim = recipes.Victim(model, tokenizer, max_length)
         self.search = recipes.RECIPES[recipe](self.victim, parts)
         if budget is not None:
             self.search.goal_function.query_budget = budget
         self.seed = seed
         self._text = recipes.ta.shared.AttackedText
-        self._told = {
+        self._settings = {
             "recipe": recipe,
             "resources": resources if isinstance(resources, str) else resources.name,
             "resources_sha256": parts.sha256,
@@ -111,7 +109,7 @@ class Engine:
 
         modules = list(self.victim.model.modules())
         hooked = any(m._forward_pre_hooks or m._forward_hooks for m in modules)
-        return self._told | {
+        return self._settings | {
             "weights_sha256": weights_sha256(self.victim.model),
             "hooked": hooked,
             "textattack": version("textattack"),
@@ -136,18 +134,14 @@ class Engine:
         )
 
     def explain(self, row: Mapping[str, Any], key: int) -> Explanation:
-        """Attack one row, search again, and walk back through the texts found.
-
-        TextAttack cuts the chain of texts when an attack ends, so the search is repeated
-        with the same seed; the model's answers are remembered.
-        """
+        """Attack one row, search again, and walk back through the texts that were tried."""
         outcome = self.attack(row, key)
         label = int(row["label"])
         original = self._text(_example(row, key))
         start = self._probabilities(original)
         if outcome.status == "skipped":
             return Explanation(outcome, start, (), ())
-        with seeded(self.seed, key):
+        with seeded(self.seed, key):  # again: TextAttack cut the chain of texts at the end
             self.search.clear_cache()
             first, _ = self.search.goal_function.init_attack_example(original, label)
             text = self.search.search_method(first).attacked_text
@@ -171,9 +165,8 @@ class Engine:
         if method == "gradient":
             gradient = self.victim.get_grad(text.tokenizer_input)["gradient"]
             tokens = text.align_with_model_tokens(self.victim)
-            placed = [k for k in places if tokens[k]]
-            sizes = [np.abs(gradient[tokens[k]].mean(0)).sum() for k in placed]
-            scores = dict(zip(placed, map(float, sizes), strict=True))
+            sizes = {k: np.abs(gradient[tokens[k]].mean(0)).sum() for k in places if tokens[k]}
+            scores = {k: float(size) for k, size in sizes.items()}
         else:
             without = {k: self._probabilities(text.delete_word_at_index(k)) for k in places}
             scores = {k: start - answer[label] for k, answer in without.items()}
@@ -192,12 +185,11 @@ def _example(row: Mapping[str, Any], key: int) -> OrderedDict[str, str]:
 
 def _changed(before: Any, after: Any) -> list[tuple[str, str]]:
     """Words replaced between two texts of one example, in any column."""
-    found = []
-    for old, new in zip(_columns(before), _columns(after), strict=True):
-        spans = word_spans(old)
-        for edit in find_edits({"text": old}, {"text": new}):
-            found.append((old[slice(*spans[edit.word])], edit.replacement))
-    return found
+    return [
+        (old[slice(*word_spans(old)[edit.word])], edit.replacement)
+        for old, new in zip(_columns(before), _columns(after), strict=True)
+        for edit in find_edits({"text": old}, {"text": new})
+    ]
 
 
 def _columns(text: Any) -> tuple[str, ...]:
@@ -210,6 +202,5 @@ def weights_sha256(model: torch.nn.Module) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()

@@ -5,7 +5,6 @@ Importing this module imports TextAttack, which takes 5 to 15 seconds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -15,8 +14,7 @@ import torch
 from pidlib.attacks.inflections import parts_of_speech
 from pidlib.attacks.offline import load_textattack
 from pidlib.attacks.synonyms import OFFLINE, candidates
-from pidlib.data.perturbations import Candidates
-from pidlib.io.assets import ASSETS
+from pidlib.data.perturbations import Candidates, look_alikes
 from pidlib.models import base_folder
 
 ta = load_textattack()
@@ -26,30 +24,22 @@ _is_word_swap = ta.shared.validators.transformation_consists_of_word_swaps
 
 
 class SynonymSwap(_word_swaps.WordSwap):
-    """Replace a word by its candidates, in its own case.
-
-    Stock: the nearest words by counter-fitted vectors. Here: one of our resources,
-    because the vectors are a download.
-    """
+    """Replace a word by its candidates, in its own case; stock: by counter-fitted neighbours."""
 
     def __init__(self, source: Candidates, max_candidates: int) -> None:
         super().__init__()
         self.source, self.max_candidates = source, max_candidates
 
     def _get_replacement_words(self, word: str) -> list[str]:
-        found = self.source.synonyms(word.lower())[: self.max_candidates]
         recover = _word_swaps.word_swap_embedding.recover_word_case
-        return [recover(other, word) for other in found]
+        synonyms = self.source.synonyms(word.lower())
+        return [recover(other, word) for other in synonyms[: self.max_candidates]]
 
 
 class HomoglyphSwap(_word_swaps.WordSwap):
-    """Replace one letter of a word by another that looks like it, at every place.
+    """Replace one letter of a word by one that looks like it; stock reads a list it lacks."""
 
-    Stock: the same, but its class reads a list that the wheel of 0.3.11 does not hold.
-    Here: a list of 26 look-alikes, all of them letters to Unicode.
-    """
-
-    letters = json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
+    letters = look_alikes()
 
     def _get_replacement_words(self, word: str) -> list[str]:
         return [
@@ -60,11 +50,9 @@ class HomoglyphSwap(_word_swaps.WordSwap):
 
 
 class SamePartOfSpeech(ta.constraints.Constraint):
-    """Allow a swap only between words that can be the same part of speech.
+    """Allow a swap between words that can be the same part of speech, or are in no dictionary.
 
-    Stock: tags each word in its context by NLTK's tagger, and lets nouns and verbs stand
-    for one another. Here: what a dictionary says of each word (lemminflect), because the
-    tagger is a download; words in no dictionary pass.
+    Stock: tags each word in its context by NLTK's tagger, a download.
     """
 
     def __init__(self, allow_verb_noun_swap: bool = True) -> None:
@@ -89,9 +77,8 @@ class SamePartOfSpeech(ta.constraints.Constraint):
 class SameMeaning(_encoders.sentence_bert.SBERT):
     """TextAttack's SBERT constraint on the embedded MiniLM, each text encoded once.
 
-    Stock (both recipes): the Universal Sentence Encoder, a download of TensorFlow.
-    Here: MiniLM, with the stock threshold, window and metric. MiniLM's cosines are not
-    USE's: the numbers keep their place, not their exact strictness.
+    Stock: the Universal Sentence Encoder, a download. MiniLM's cosines are not its cosines:
+    the thresholds keep their place, not their exact strictness.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -106,23 +93,21 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
         """Vectors of the sentences (N, 384); those seen before are not computed again."""
         unseen = [s for s in dict.fromkeys(sentences) if s not in self._vectors]
         if unseen:
-            found = self.model.encode(
-                unseen, batch_size=64, convert_to_tensor=True, show_progress_bar=False
-            )
-            self._vectors.update(zip(unseen, found.cpu(), strict=True))
+            settings = {"convert_to_tensor": True, "show_progress_bar": False}
+            vectors = self.model.encode(unseen, batch_size=64, **settings).cpu()
+            self._vectors.update(zip(unseen, vectors, strict=True))
         return torch.stack([self._vectors[s] for s in sentences])
 
     def _check_constraint_many(self, transformed_texts: list, reference_text: Any) -> list:
         """As stock, but texts shorter than the window are not encoded to be ignored."""
-        long = transformed_texts
-        if self.skip_text_shorter_than_window:
-            long = [t for t in transformed_texts if len(t.words) >= self.window_size]
-        kept = {id(t) for t in super()._check_constraint_many(long, reference_text)}
-        tested = {id(t) for t in long}
+        least = self.window_size if self.skip_text_shorter_than_window else 0
+        long = [text for text in transformed_texts if len(text.words) >= least]
+        allowed = {id(text) for text in super()._check_constraint_many(long, reference_text)}
         for text in transformed_texts:
-            if id(text) not in tested:
+            if len(text.words) < least:
                 text.attack_attrs["similarity_score"] = 1.0
-        return [t for t in transformed_texts if id(t) in kept or id(t) not in tested]
+                allowed.add(id(text))
+        return [text for text in transformed_texts if id(text) in allowed]
 
 
 class OfflineParts:
@@ -161,15 +146,10 @@ class StockParts:
 
     sha256 = "stock"
     swarm = (60, 20)
-    _needs = {
-        "a2t": (),
-        "pso": ("OpenHowNet",),
-        "textbugger": ("tensorflow", "tensorflow_hub"),
-        "textfooler": ("tensorflow", "tensorflow_hub"),
-    }
 
     def __init__(self, recipe: str) -> None:
-        absent = [name for name in self._needs[recipe] if find_spec(name) is None]
+        needs = {"a2t": (), "pso": ("OpenHowNet",)}.get(recipe, ("tensorflow", "tensorflow_hub"))
+        absent = [name for name in needs if find_spec(name) is None]
         if absent:
             raise FileNotFoundError(
                 f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache
 
 BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
-
-
-def exclusions(lines: Iterable[str]) -> dict[str, set[str]]:
-    """Words that no attack may put in each other's place, from lines of such words."""
-    barred: dict[str, set[str]] = {}
-    for line in lines:
-        group = set(line.split())
-        for word in group:
-            barred.setdefault(word, set()).update(group - {word})
-    return barred
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,46 +64,16 @@ class Outcome:
     row: str
 
     def as_json(self) -> str:
-        """One line of JSON, without the line break.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(
-            {
-                "id": self.id,
-                "status": self.status,
-                "edits": [list(edit) for edit in self.edits],
-                "queries": self.queries,
-                "forwards": self.forwards,
-                "row": self.row,
-            },
-            ensure_ascii=False,
-        )
+        """One line of JSON, without the line break."""
+        return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Outcome:
-        """Read the outcome from one line of JSON; a ValueError says what is wrong with it.
-
-        Parameters
-        ----------
-        line : str or bytes
-
-        Returns
-        -------
-        Outcome
-        """
+        """Read the outcome from one line of JSON; a ValueError says what is wrong with it."""
         stored = parse_json(line)
         check_fields(stored, _LINE, "the outcome", others=True)
-        return cls(
-            id=stored["id"],
-            status=stored["status"],
-            edits=tuple(Edit(*edit) for edit in stored["edits"]),
-            queries=stored["queries"],
-            forwards=stored["forwards"],
-            row=stored["row"],
-        )
+        edits = tuple(Edit(*edit) for edit in stored["edits"])
+        return cls(**{key: stored[key] for key in _LINE} | {"edits": edits})
 
 
 class OutcomeFile(NamedTuple):
@@ -141,8 +111,6 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
         No such file.
     ValueError
         A foreign file, or a broken line that is not the last.
-
-    Source: ours (long runs append one JSON line per example).
     """
     path = Path(path)
     if not path.is_file():
@@ -197,7 +165,18 @@ class OutcomeLog:
         self.done: dict[int, Outcome] = {}
         if self.path.is_file() and self.path.read_bytes().count(b"\n"):
             header, outcomes, whole_bytes = read_outcomes(self.path)
-            _refuse_change(self.path, header["configuration"], configuration)
+            stored = header["configuration"]
+            keys = sorted({*stored, *configuration})
+            changes = [
+                f"{key}: {stored.get(key)!r} there, {configuration.get(key)!r} now"
+                for key in keys
+                if stored.get(key) != configuration.get(key)
+            ]
+            if changes:
+                raise ValueError(
+                    f"{self.path.name} was made with another configuration "
+                    f"({'; '.join(changes)}); give another log, or delete it"
+                )
             self.done = {outcome.id: outcome for outcome in outcomes}
             with self.path.open("r+b") as file:
                 file.truncate(whole_bytes)
@@ -207,25 +186,10 @@ class OutcomeLog:
             self.path.write_text(json.dumps(header, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def append(self, outcome: Outcome) -> None:
-        """Add one outcome and hand it to the operating system at once.
-
-        Parameters
-        ----------
-        outcome : Outcome
-        """
+        """Add one outcome and hand it to the operating system at once."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(outcome.as_json() + "\n")
         self.done[outcome.id] = outcome
-
-
-def _refuse_change(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    changed = [k for k in sorted({*stored, *wanted}) if stored.get(k) != wanted.get(k)]
-    if changed:
-        told = "; ".join(f"{k}: {stored.get(k)!r} there, {wanted.get(k)!r} now" for k in changed)
-        raise ValueError(
-            f"{path.name} was made with another configuration ({told}); "
-            "give another log, or delete it"
-        )
 
 
 def transfer_rows(
@@ -271,13 +235,13 @@ def transfer_rows(
         row = rows[places[outcome.id]]
         if row_hash(row) != outcome.row:
             raise ValueError(f"row {outcome.id} is not the text that was attacked; load that data")
-        changed = rebuild(row, outcome.edits)
-        attacked.append({**changed, "id": outcome.id, "kind": outcome.status})
+        extra = {"id": outcome.id, "kind": outcome.status}
+        attacked.append(rebuild(row, outcome.edits) | extra)
     return attacked
 
 
 class AttackCounts(NamedTuple):
-    """Counts of an attack. `clean` and `attacked`: right answers of `n` before and after.
+    """Counts of an attack.
 
     Attributes
     ----------
@@ -312,26 +276,23 @@ def attack_table(outcomes: Sequence[Outcome]) -> AttackCounts:
     Returns
     -------
     AttackCounts
-        Counts; `words_changed` is the median over succeeded attacks and `queries` over
-        attacks not skipped (0 when there is none); `forwards` is the sum.
+        Medians are 0 where there is nothing to count.
 
     Examples
     --------
     >>> print(attack_table([Outcome(0, "failed", (), 5, 4, ""), Outcome(1, "skipped", (), 1, 1, "")]))
     AttackCounts(n=2, clean=1, attacked=1, succeeded=0, failed=1, skipped=1, words_changed=0, \
 queries=5, forwards=5)
-
-    Source: ours. TextAttack prints percentages only.
     """
     count = {status: sum(o.status == status for o in outcomes) for status in STATUSES}
-    changed = [len(o.edits) for o in outcomes if o.status == "succeeded"]
-    asked = [o.queries for o in outcomes if o.status != "skipped"]
+    changed = [len(o.edits) for o in outcomes if o.status == "succeeded"] or [0]
+    queries = [o.queries for o in outcomes if o.status != "skipped"] or [0]
     return AttackCounts(
         n=len(outcomes),
         clean=count["succeeded"] + count["failed"],
         attacked=count["failed"],
         **count,
-        words_changed=statistics.median(changed) if changed else 0,
-        queries=statistics.median(asked) if asked else 0,
+        words_changed=statistics.median(changed),
+        queries=statistics.median(queries),
         forwards=sum(o.forwards for o in outcomes),
     )

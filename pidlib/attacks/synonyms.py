@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from pidlib.attacks.inflections import exclusions, inflected_like, lemmas
+from pidlib.attacks.inflections import inflected_like, lemmas
 from pidlib.attacks.offline import sentence_encoder
-from pidlib.attacks.wordnet import WordNetCandidates
+from pidlib.attacks.wordnet import PARTS, WordNet
+from pidlib.data.lexicon import Lexicon
+from pidlib.data.nli import data_folder
 from pidlib.data.perturbations import Candidates
 from pidlib.io.assets import ASSETS, cache_folder, word_list
 from pidlib.io.files import sha256, write_tensors
@@ -21,6 +24,9 @@ RESOURCES = ("lexicon", "ppdb", "ppdb-wide", "stock")
 OFFLINE = RESOURCES[:-1]
 SOURCES = ("lexicon", "ppdb", "wordnet")  # of random edits
 PPDB_FILE = "ppdb-synonyms.txt"
+BARRED = "incompatible.txt"  # words that no attack may put in each other's place
+NEAREST, SENSES = 50, 2  # neighbours by MiniLM and senses in WordNet that count
+WORD = re.compile("[a-z]{3,}")
 
 
 def candidates(name: str, recipe: str = "textfooler") -> Candidates:
@@ -32,10 +38,8 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
         of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
         A2T takes nearer neighbours only, and PSO takes WordNet's words in their place.
-        `"ppdb-wide"`: the same for a stronger attacker, with cosines 0.05 lower, which
-        makes about twice as many words, and twice the words that TextBugger tries of
-        them; PSO has all of WordNet's words already and gets twice the particles.
-        (`"stock"` is no source of ours: TextAttack downloads it.)
+        `"ppdb-wide"`: for a stronger attacker, cosines 0.05 lower, and twice the words that
+        TextBugger tries; PSO gets twice the particles. (TextAttack downloads `"stock"`.)
     recipe : str
         One of `pidlib.attacks.attack.RECIPES`.
 
@@ -57,28 +61,23 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     ...
     ValueError: unknown resources 'wordnet'; known: ['lexicon', 'ppdb', 'ppdb-wide', 'stock']
 
-    Source: ours. Paper: counter-fitted vectors (Mrkšić et al. 2016), not to be had offline.
+    Notes
+    -----
+    The paper's counter-fitted vectors (Mrkšić et al. 2016) are not to be had offline.
     """
+    if name not in OFFLINE:
+        raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
     if name == "lexicon":
         return LexiconCandidates()
-    if name in ("ppdb", "ppdb-wide"):
-        from pidlib.data.nli import data_folder
-
-        width = 2 if name == "ppdb-wide" else 1
-
-        # With PPDB's words PSO finds what greedy search finds, so it gets its own.
-        if recipe == "pso":
-            return WordNetCandidates(width=width)
-        # Stock A2T: counter-fitted cosine >= 0.8, where TextFooler has 0.5.
-        least = (0.7, 0.6) if recipe == "a2t" else (0.6, 0.5)
-        lower = 0.05 * (width - 1)  # about twice as many words
-        return PpdbCandidates(
-            data_folder(PPDB_FILE) / PPDB_FILE,
-            min_cosine=round(least[0] - lower, 2),
-            min_paired=round(least[1] - lower, 2),
-            width=width,
-        )
-    raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
+    width = 2 if name == "ppdb-wide" else 1
+    # With PPDB's words PSO finds what greedy search finds, so it gets its own.
+    if recipe == "pso":
+        return WordNetCandidates(width=width)
+    # Stock A2T: counter-fitted cosine >= 0.8, where TextFooler has 0.5.
+    cosines = (0.7, 0.6) if recipe == "a2t" else (0.6, 0.5)  # of neighbours, of pairs
+    if width == 2:  # about twice as many words
+        cosines = tuple(round(least - 0.05, 2) for least in cosines)
+    return PpdbCandidates(data_folder(PPDB_FILE) / PPDB_FILE, cosines, width)
 
 
 def words_for(mix: str, name: str) -> Candidates:
@@ -120,12 +119,11 @@ class PooledCandidates:
     def __init__(self, *sources: Candidates) -> None:
         self.sources = sources
         self.name = "+".join(source.name for source in sources)
-        told = " ".join(source.sha256 for source in sources)
-        self.sha256 = hashlib.sha256(told.encode()).hexdigest()
+        self.sha256 = _hash(" ".join(source.sha256 for source in sources))
 
     def synonyms(self, word: str) -> tuple[str, ...]:
         """Synonyms of the word by any of the sources."""
-        return tuple(dict.fromkeys(w for one in self.sources for w in one.synonyms(word)))
+        return tuple(dict.fromkeys(w for source in self.sources for w in source.synonyms(word)))
 
 
 class LexiconCandidates:
@@ -134,42 +132,77 @@ class LexiconCandidates:
     name = "lexicon"
 
     def __init__(self) -> None:
-        from pidlib.data.captions.lexicon import Lexicon
-
-        self._lexicon = Lexicon.load()
         self.sha256 = sha256(ASSETS / "lexicon.json")
 
     def synonyms(self, word: str) -> tuple[str, ...]:
         """Synonyms of the word; none for a word that the lexicon does not hold."""
-        return tuple(self._lexicon.synonyms(word))
+        return tuple(Lexicon.load().synonyms(word))
 
 
-class PpdbCandidates:
+class InflectedCandidates:
+    """Words inflected like the one they replace, and not opposed to it; each is sought once."""
+
+    def __init__(self, name: str, width: int, settings: str) -> None:
+        self.name, self.width, self.sha256 = name, width, _hash(settings)
+        self._synonyms: dict[str, tuple[str, ...]] = {}
+
+    def synonyms(self, word: str) -> tuple[str, ...]:
+        """Words inflected like the given one, the best first, then by the alphabet."""
+        if word not in self._synonyms:
+            ranks = self._ranked(word)
+            self._synonyms[word] = tuple(sorted(ranks, key=lambda form: (ranks[form], form)))
+        return self._synonyms[word]
+
+    def _fitting(self, word: str, others: Iterable[str]) -> Iterator[str]:
+        """Forms of other words that may stand for the word."""
+        bases = lemmas(word)
+        groups = [set(line.split()) for line in word_list(BARRED)]
+        barred = {w for group in groups for own in {word, *bases} & group for w in group - {own}}
+        for other in others:
+            for form in inflected_like(other, word):
+                if not (bases & lemmas(form) or barred & {form, *lemmas(form)}):
+                    yield form
+
+
+class WordNetCandidates(InflectedCandidates):
+    """Words that WordNet gives the same, a similar or the next wider meaning."""
+
+    def __init__(self, folder: str | Path | None = None, width: int = 1) -> None:
+        self._wordnet = WordNet(folder)
+        files = [*self._wordnet.files_sha256, sha256(ASSETS / BARRED)]
+        super().__init__("wordnet", width, f"{files} {SENSES}")
+
+    def _ranked(self, word: str) -> dict[str, float]:
+        """The same meaning first, then similar ones, then wider ones."""
+        synset, others = self._wordnet.synset, ([], [], [])
+        for part in PARTS:
+            for base in lemmas(word):
+                for place in self._wordnet.meanings(base, part)[:SENSES]:
+                    meaning = synset(part, place)
+                    others[0].extend(meaning.words)
+                    others[1].extend(w for p in meaning.similar for w in synset("adj", p).words)
+                    others[2].extend(w for p in meaning.wider for w in synset(part, p).words)
+        ranks: dict[str, float] = {}
+        for rank, words in enumerate(others):
+            for form in self._fitting(word, filter(WORD.fullmatch, words)):
+                ranks.setdefault(form, rank)
+        return ranks
+
+
+class PpdbCandidates(InflectedCandidates):
     """PPDB pairs joined with the nearest words by the embedded MiniLM."""
 
-    def __init__(
-        self,
-        path: str | Path,
-        min_cosine: float = 0.6,
-        min_paired: float = 0.5,
-        nearest: int = 50,
-        width: int = 1,
-    ) -> None:
-        path = Path(path)
-        self.name, self.width = "ppdb" if width == 1 else "ppdb-wide", width
+    def __init__(self, path: Path, cosines: tuple[float, ...] = (0.6, 0.5), width: int = 1) -> None:
         if not path.is_file():
             raise FileNotFoundError(f"{path.name} is not in the folder that PIDLIB_DATA_DIR names")
         self._pairs: dict[str, set[str]] = {}
         for line in path.read_text(encoding="utf-8").splitlines():
             if len(pair := line.split()) == 2:
-                self._pairs.setdefault(pair[0], set()).add(pair[1])
-                self._pairs.setdefault(pair[1], set()).add(pair[0])
-        self._excluded = exclusions(word_list("incompatible.txt"))
-        self._limits, self._nearest = (min_cosine, min_paired), nearest
-        self._found: dict[str, tuple[str, ...]] = {}
-        barred = sha256(ASSETS / "incompatible.txt")
-        settings = f"{sha256(path)} {barred} {self._limits} {nearest}"
-        self.sha256 = hashlib.sha256(settings.encode()).hexdigest()
+                for word, other in (pair, pair[::-1]):
+                    self._pairs.setdefault(word, set()).add(other)
+        self._cosines = cosines
+        settings = f"{sha256(path)} {sha256(ASSETS / BARRED)} {cosines} {NEAREST}"
+        super().__init__("ppdb" if width == 1 else "ppdb-wide", width, settings)
 
     @cached_property
     def _space(self) -> tuple[dict[str, int], np.ndarray]:
@@ -177,43 +210,37 @@ class PpdbCandidates:
         from safetensors.torch import load_file
 
         vocabulary = sentence_encoder().tokenizer.get_vocab()
-        words = sorted((w for w in vocabulary if re.fullmatch("[a-z]{3,}", w)), key=vocabulary.get)
-        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
-        stored = cache_folder() / f"word-vectors-{key}.safetensors"
+        words = sorted(filter(WORD.fullmatch, vocabulary), key=vocabulary.get)
+        stored = cache_folder() / f"word-vectors-{_hash(' '.join(words))[:12]}.safetensors"
         if not stored.is_file():  # 21,358 words: about 15 seconds, once
             vectors = torch.from_numpy(_encode(words)).to(torch.float16)
             write_tensors(stored, {"vectors": vectors})
         vectors = load_file(stored)["vectors"].float().numpy()
         return {word: k for k, word in enumerate(words)}, vectors
 
-    def synonyms(self, word: str) -> tuple[str, ...]:
-        """Words inflected like the given one, nearest first."""
-        if word not in self._found:
-            self._found[word] = self._search(word)
-        return self._found[word]
-
-    def _search(self, word: str) -> tuple[str, ...]:
-        if not re.fullmatch("[a-z]{3,}", word):
-            return ()
+    def _ranked(self, word: str) -> dict[str, float]:
+        """The nearest first."""
+        if not WORD.fullmatch(word):
+            return {}
         places, vectors = self._space
-        known = word in places
-        similarity = vectors @ (vectors[places[word]] if known else _encode([word])[0])
-        bases = lemmas(word)
-        barred = set().union(*(self._excluded.get(w, set()) for w in {word, *bases}))
-        paired = set().union(*(self._pairs.get(w, set()) for w in {word, *bases}))
-        near = np.argsort(-similarity, kind="stable")[: self._nearest]
-        names = list(places)
-        forms: dict[str, float] = {}
-        for limit, others in zip(self._limits, ({names[k] for k in near}, paired), strict=True):
-            for other in others:
-                for form in inflected_like(other, word):
-                    same = bases & lemmas(form) or barred & {form, *lemmas(form)}
-                    if form in places and not same and similarity[places[form]] >= limit:
-                        forms[form] = float(similarity[places[form]])
-        return tuple(sorted(forms, key=lambda form: (-forms[form], form)))
+        own = vectors[places[word]] if word in places else _encode([word])[0]
+        similarity = vectors @ own
+        words = list(places)
+        near = [words[k] for k in np.argsort(-similarity, kind="stable")[:NEAREST]]
+        paired = {w for known in {word, *lemmas(word)} for w in self._pairs.get(known, ())}
+        ranks: dict[str, float] = {}
+        for least, others in zip(self._cosines, (near, paired), strict=True):
+            for form in self._fitting(word, others):
+                if form in places and similarity[places[form]] >= least:
+                    ranks[form] = -float(similarity[places[form]])
+        return ranks
 
 
 def _encode(words: list[str]) -> np.ndarray:
     return sentence_encoder().encode(
         words, batch_size=256, normalize_embeddings=True, show_progress_bar=False
     )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

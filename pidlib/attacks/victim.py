@@ -38,8 +38,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
         """Probabilities (N, classes), on the CPU in single precision."""
         unseen = list(dict.fromkeys(t for t in text_input_list if t not in self.memory))
         if unseen:
-            for text, row in zip(unseen, self._probabilities(unseen), strict=True):
-                self.memory[text] = row
+            self.memory.update(zip(unseen, self._probabilities(unseen), strict=True))
         return torch.stack([self.memory[text] for text in text_input_list])
 
     def _probabilities(self, texts: list[Text]) -> torch.Tensor:
@@ -50,9 +49,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
     def get_grad(self, text_input: Text) -> dict[str, Any]:
         """Gradient of the loss by the word embeddings, for the label that is predicted.
 
-        Stock: the model is in training mode, so dropout enters the gradient, and the
-        gradients of its weights are filled. Here: neither. With a controller attached,
-        the gradient runs through it.
+        Stock: with dropout, and the gradients of the weights are filled. Here: neither.
         """
         inputs, taken = self._inputs([text_input]), []
 
@@ -72,11 +69,8 @@ class Victim(ta.models.wrappers.ModelWrapper):
         return {"ids": inputs["input_ids"], "gradient": gradient[0].cpu().numpy()}
 
     def _tokenize(self, inputs: Sequence[Text]) -> list[list[str]]:
-        settings = dict(truncation=True, max_length=self.max_length)
-        return [
-            self.tokenizer.convert_ids_to_tokens(self.tokenizer([x], **settings)["input_ids"][0])
-            for x in inputs
-        ]
+        encoded = self.tokenizer(list(inputs), truncation=True, max_length=self.max_length)
+        return [self.tokenizer.convert_ids_to_tokens(ids) for ids in encoded["input_ids"]]
 
     def _inputs(self, texts: list[Text]) -> Any:
         return self.tokenizer(

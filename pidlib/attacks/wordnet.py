@@ -1,22 +1,23 @@
-"""Relations of words from WordNet's files: synonyms for attacks, other kinds for contrast sets."""
+"""Relations of words from WordNet's files, as Debian's wordnet-base lays them down.
+
+NLTK's reader wants `lexnames` beside them, which that package lacks.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from pidlib.attacks.inflections import exclusions, inflected_like, lemmas
-from pidlib.io.assets import ASSETS, word_list
 from pidlib.io.files import sha256
 
 VARIABLE = "WNSEARCHDIR"  # as WordNet's own programs name it
 FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet")
 PARTS = ("noun", "verb", "adj", "adv")
+FILES = tuple(f"{kind}.{part}" for kind in ("index", "data") for part in PARTS)
 
 
 class Synset(NamedTuple):
@@ -24,18 +25,16 @@ class Synset(NamedTuple):
 
     words: tuple[str, ...]
     wider: tuple[int, ...]
-    similar: tuple[int, ...]
     narrower: tuple[int, ...]
+    similar: tuple[int, ...]
     subject: int
 
 
 def wordnet_folder() -> Path:
     """Return the folder of WordNet's files."""
     named = os.environ.get(VARIABLE)
-    for folder in [Path(named)] if named else [Path(place) for place in FOLDERS]:
-        if all(
-            (folder / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS
-        ):
+    for folder in map(Path, [named] if named else FOLDERS):
+        if all((folder / name).is_file() for name in FILES):
             return folder
     raise FileNotFoundError(
         f"WordNet's files are not in {named or ' or '.join(FOLDERS)}; install Debian's package "
@@ -48,72 +47,41 @@ class WordNet:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = Path(folder) if folder is not None else wordnet_folder()
-        self._above: dict[str, frozenset[int]] = {}
+        self.above = cache(self._above)
 
     @cached_property
     def files_sha256(self) -> list[str]:
         """Hashes of the files."""
-        return [sha256(self.folder / f"{k}.{part}") for k in ("index", "data") for part in PARTS]
+        return [sha256(self.folder / name) for name in FILES]
 
     def cousins(self, noun: str) -> set[str]:
         """Nouns of one file of the lexicographers that meet a noun one or two steps above it.
 
         Both in their first sense; the file tells animals from food, and so on.
         """
-        own = self.meanings(noun)[:1]
-        near = self._step(own, "wider")
+        near = self._step(self.meanings(noun)[:1], "wider")
         top = near | self._step(near, "wider")
         below = self._step(top, "narrower")
-        found = (below | self._step(below, "narrower")) - top
-        subject = {self._synset("noun", place).subject for place in own}
-        alike = (self._synset("noun", place) for place in found)
+        cousins = (below | self._step(below, "narrower")) - top
+        alike = [self.synset("noun", place) for place in cousins]
         return {
             word
-            for one in alike
-            for word in one.words
-            if one.subject in subject and self.meanings(word)[0] in found
+            for synset in alike
+            for word in synset.words
+            if synset.subject == self.subject(noun) and self.meanings(word)[0] in cousins
         } - {noun}
 
     def subject(self, noun: str) -> int:
         """Number of the lexicographers' file of a noun's first sense; -1 for no noun."""
-        own = self.meanings(noun)[:1]
-        return self._synset("noun", own[0]).subject if own else -1
+        senses = self.meanings(noun)
+        return self.synset("noun", senses[0]).subject if senses else -1
 
-    def _step(self, places: Iterable[int], way: str) -> set[int]:
-        return {there for p in places for there in getattr(self._synset("noun", p), way)}
+    def meanings(self, word: str, part: str = "noun") -> tuple[int, ...]:
+        """Where the senses of a word begin in its file, the most frequent first."""
+        return self._index[part].get(word, ())
 
-    def meanings(self, noun: str) -> tuple[int, ...]:
-        """Where the senses of a noun begin in its file, the most frequent first."""
-        return self._index["noun"].get(noun, ())
-
-    def above(self, noun: str) -> frozenset[int]:
-        """All senses of a noun, and all that are wider than one of them, to the top."""
-        if noun not in self._above:
-            found, left = set(), list(self.meanings(noun))
-            while left:
-                if (place := left.pop()) not in found:
-                    found.add(place)
-                    left += self._synset("noun", place).wider
-            self._above[noun] = frozenset(found)
-        return self._above[noun]
-
-    @cached_property
-    def _index(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """Part of speech, then word, to places of its meanings in the data file."""
-        index: dict[str, dict[str, tuple[int, ...]]] = {part: {} for part in PARTS}
-        for part in PARTS:
-            with (self.folder / f"index.{part}").open(encoding="utf-8") as lines:
-                for line in lines:
-                    if line[0] != " ":  # the licence is indented
-                        word, _, count, *rest = line.split()
-                        index[part][word] = tuple(int(place) for place in rest[-int(count) :])
-        return index
-
-    @cached_property
-    def _data(self) -> dict[str, bytes]:
-        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS}
-
-    def _synset(self, part: str, place: int) -> Synset:
+    def synset(self, part: str, place: int) -> Synset:
+        """Read the meaning that begins at a place of the file."""
         data = self._data[part]
         fields = data[place : data.index(b"|", place)].decode().split()
         count = int(fields[3], 16)
@@ -123,48 +91,30 @@ class WordNet:
         for symbol, target, kind in zip(links[::4], links[1::4], links[2::4], strict=False):
             if symbol == "&" or (symbol in ties and kind == part[0]):
                 ties[symbol].append(int(target))
-        return Synset(words, *(tuple(ties[symbol]) for symbol in "@&~"), int(fields[1]))
+        return Synset(words, *map(tuple, ties.values()), int(fields[1]))
 
+    def _step(self, places: Iterable[int], way: str) -> set[int]:
+        return {there for p in places for there in getattr(self.synset("noun", p), way)}
 
-class WordNetCandidates(WordNet):
-    """Words that WordNet gives the same, a similar or the next wider meaning."""
-
-    name = "wordnet"
-
-    def __init__(self, folder: str | Path | None = None, senses: int = 2, width: int = 1) -> None:
-        super().__init__(folder)
-        self.senses, self.width = senses, width
-        self._excluded = exclusions(word_list("incompatible.txt"))
-        self._found: dict[str, tuple[str, ...]] = {}
+    def _above(self, noun: str) -> frozenset[int]:
+        """All senses of a noun, and all that are wider than one of them, to the top."""
+        senses, left = set(), set(self.meanings(noun))
+        while left:
+            senses |= left
+            left = self._step(left, "wider") - senses
+        return frozenset(senses)
 
     @cached_property
-    def sha256(self) -> str:
-        """Hash of the files and settings."""
-        told = [*self.files_sha256, sha256(ASSETS / "incompatible.txt")]
-        return hashlib.sha256(f"{told} {self.senses}".encode()).hexdigest()
+    def _index(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """Part of speech, then word, to places of its meanings in the data file."""
+        index: dict[str, dict[str, tuple[int, ...]]] = {part: {} for part in PARTS}
+        for part, places in index.items():
+            for line in (self.folder / f"index.{part}").read_text("utf-8").splitlines():
+                if line[0] != " ":  # the licence is indented
+                    word, _, count, *rest = line.split()
+                    places[word] = tuple(map(int, rest[-int(count) :]))
+        return index
 
-    def synonyms(self, word: str) -> tuple[str, ...]:
-        """Words inflected like the given one; the same meaning first, then the alphabet."""
-        if word not in self._found:
-            self._found[word] = self._search(word)
-        return self._found[word]
-
-    def _search(self, word: str) -> tuple[str, ...]:
-        bases = lemmas(word)
-        barred = set().union(*(self._excluded.get(w, set()) for w in {word, *bases}))
-        ranked: dict[str, int] = {}
-        for part in PARTS:
-            for base in sorted(bases):
-                for place in self._index[part].get(base, ())[: self.senses]:
-                    found = self._synset(part, place)
-                    near = [w for p in found.similar for w in self._synset("adj", p).words]
-                    wide = [w for p in found.wider for w in self._synset(part, p).words]
-                    for rank, others in enumerate((found.words, near, wide)):
-                        for other in others:
-                            ranked[other] = min(rank, ranked.get(other, rank))
-        forms: dict[str, int] = {}
-        for other, rank in ranked.items():
-            for form in inflected_like(other, word) if re.fullmatch("[a-z]{3,}", other) else ():
-                if not (bases & lemmas(form) or barred & {form, *lemmas(form)}):
-                    forms[form] = min(rank, forms.get(form, rank))
-        return tuple(sorted(forms, key=lambda form: (forms[form], form)))
+    @cached_property
+    def _data(self) -> dict[str, bytes]:
+        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS}

@@ -138,7 +138,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
 def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[str, Any]:
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
     from pidlib.attacks.attack import attack as run
-    from pidlib.attacks.attack import attack_table
+    from pidlib.attacks.outcomes import attack_table
     from pidlib.models import load_model
 
     started, team = perf_counter(), processes()

@@ -116,7 +116,7 @@ def _data() -> str:
 
 
 def _wordnet() -> str:
-    from pidlib.attacks.wordnet import WordNetCandidates
+    from pidlib.attacks.synonyms import WordNetCandidates
 
     WordNetCandidates()
     return "found (PSO on real data takes its words from it)"

@@ -47,48 +47,46 @@ def paired_units(
         raise ValueError(
             f"{type(tokenizer).__name__} doesn't tell the places of its tokens; use a fast one"
         )
-    columns = [c for c in COLUMNS if isinstance(rows[0].get(c), str)]
+    columns = _columns(rows[0])
     for k, row in enumerate([*rows, *changed]):
-        if [c for c in COLUMNS if isinstance(row.get(c), str)] != columns or not columns:
+        if _columns(row) != columns or not columns:
             raise ValueError(
                 f"row {k % len(rows)} has text in other columns than the first, {columns}; give "
                 "all rows the same of premise and hypothesis, or text"
             )
-    spans = [_spans(row, of, columns) for row, of in zip(rows, edits, strict=True)]
-    before = [[clean for clean, _ in row] for row in spans]
-    after = [[moved for _, moved in row] for row in spans]
-    return (
-        _units(tokenizer, rows, columns, before, device, max_length),
-        _units(tokenizer, changed, columns, after, device, max_length),
-    )
+    pairs = [_spans(row, of, columns) for row, of in zip(rows, edits, strict=True)]
+    units = []
+    for form, spans in zip((rows, changed), zip(*pairs, strict=True), strict=True):
+        texts = [[row[column] for row in form] for column in columns]
+        inputs, *places = _units(tokenizer, texts, spans, max_length)
+        units.append(Units({key: value.to(device) for key, value in inputs.items()}, *places))
+    return tuple(units)
+
+
+def _columns(row: Mapping[str, Any]) -> list[str]:
+    return [column for column in COLUMNS if isinstance(row.get(column), str)]
 
 
 def _spans(
     row: Mapping[str, Any], edits: Sequence[Edit], columns: Sequence[str]
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places (words, 2) before and after, for each column."""
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Places (words, 2) of the words in each column, before the edits and after."""
     new = {(edit.column, edit.word): edit.replacement for edit in edits}
-    found = []
+    before, after = [], []
     for column in columns:
-        clean, moved, shift = word_spans(row[column]), [], 0
-        for k, (start, end) in enumerate(clean):
-            length = len(new.get((column, k), row[column][start:end]))
-            moved.append((start + shift, start + shift + length))
-            shift += length - (end - start)
-        found.append((np.array(clean).reshape(-1, 2), np.array(moved).reshape(-1, 2)))
-    return found
+        spans = np.array(word_spans(row[column]), dtype=int).reshape(-1, 2)
+        grown = np.zeros(len(spans), dtype=int)
+        for k in [k for place, k in new if place == column]:
+            grown[k] = len(new[column, k]) - (spans[k, 1] - spans[k, 0])
+        grown = grown.cumsum()
+        before.append(spans)
+        after.append(spans + np.stack([np.append(0, grown)[:-1], grown], axis=1))
+    return before, after
 
 
-def _units(
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    spans: Sequence[Sequence[np.ndarray]],
-    device: torch.device | str,
-    max_length: int,
-) -> Units:
+def _units(tokenizer: Any, texts: list[list[str]], spans: Sequence, max_length: int) -> Units:
     inputs = tokenizer(
-        *([row[c] for row in rows] for c in columns),
+        *texts,
         padding=True,
         padding_side="right",  # the two texts are padded apart: on the left, places would move
         truncation=True,
@@ -99,24 +97,20 @@ def _units(
     offsets, real = inputs.pop("offset_mapping").numpy(), inputs["attention_mask"].numpy()
     owner = np.full(real.shape, -1)
     whole: list[bool] = []
-    for b, of_row in enumerate(spans):
+    for b, columns_of_row in enumerate(spans):
         sides = np.array([-1 if s is None else s for s in inputs.sequence_ids(b)])
         special = np.flatnonzero((sides < 0) & (real[b] > 0))
         owner[b, special] = len(whole) + np.arange(len(special))
         whole += [True] * len(special)
-        for side, places in enumerate(of_row):
+        for side, places in enumerate(columns_of_row):
             tokens = np.flatnonzero((sides == side) & (offsets[b, :, 1] > offsets[b, :, 0]))
-            ends = offsets[b, tokens, 1]
-            if len(places) == 0:
-                continue
             # some tokenizers count the space before a word to its first token
-            word = np.searchsorted(places[:, 0], ends - 1, side="right") - 1
-            inside = (word >= 0) & (ends <= places[word, 1])
-            owner[b, tokens[inside]] = len(whole) + word[inside]
-            first, last = np.full(len(places), np.iinfo(int).max), np.zeros(len(places), dtype=int)
-            np.minimum.at(first, word[inside], offsets[b, tokens[inside], 0])
-            np.maximum.at(last, word[inside], ends[inside])
-            filled = (places[:, 1] > places[:, 0]) & (first <= places[:, 0])
-            whole += (filled & (last == places[:, 1])).tolist()
-    kept = {key: value.to(device) for key, value in inputs.items()}
-    return Units(kept, torch.from_numpy(owner), torch.tensor(whole, dtype=torch.bool))
+            word = np.searchsorted(places[:, 0], offsets[b, tokens, 1] - 1, side="right") - 1
+            tokens, word = tokens[word >= 0], word[word >= 0]
+            inside = offsets[b, tokens, 1] <= places[word, 1]
+            tokens, word = tokens[inside], word[inside]
+            owner[b, tokens] = len(whole) + word
+            starts, ends = offsets[b, tokens].T
+            opened, closed = word[starts <= places[word, 0]], word[ends == places[word, 1]]
+            whole += np.isin(np.arange(len(places)), np.intersect1d(opened, closed)).tolist()
+    return Units(inputs, torch.from_numpy(owner), torch.tensor(whole, dtype=torch.bool))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ from torch import nn
 from pidlib.data.labels import check_labels
 
 MAX_LENGTH = 256
+WINDOW = 64  # batches that a stream is sorted within
 
 
 @dataclass(frozen=True)
@@ -42,28 +43,24 @@ def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | Non
     """First and second texts of the rows (second None for single sentences)."""
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one example")
-    first, second = [], []
-    for place in range(len(rows)):
-        row = rows[place]
+    pairs = []
+    for place, row in enumerate(rows):
         if "premise" in row and "hypothesis" in row:
-            first.append(row["premise"])
-            second.append(row["hypothesis"])
+            pairs.append((row["premise"], row["hypothesis"]))
         elif "text" in row:
-            first.append(row["text"])
+            pairs.append((row["text"],))
         else:
             raise ValueError(
                 f"row {place} has the keys {sorted(row)}; it needs 'premise' and 'hypothesis', "
                 "or 'text' for a single sentence"
             )
-    if second and len(second) != len(first):
+    if len({len(pair) for pair in pairs}) > 1:
         raise ValueError("some rows are pairs and some single sentences; give one kind")
-    return first, second or None
+    first, *second = map(list, zip(*pairs, strict=True))
+    return first, second[0] if second else None
 
 
-WINDOW = 64  # batches that a stream is sorted within
-
-
-def streamed(
+def batches(
     tokenizer: Any,
     rows: Iterable[Mapping[str, Any]],
     batch_size: int = 32,
@@ -71,57 +68,18 @@ def streamed(
     device: torch.device | str | None = None,
     num_labels: int | None = None,
 ) -> Iterator[Batch]:
-    """Yield a stream of rows as batches, without holding more than a few thousand of them.
-
-    As `batches`, but sorted by length within windows of 64 batches only. The indices count
-    from the start of the stream.
-
-    Parameters
-    ----------
-    tokenizer, batch_size, max_length, device, num_labels
-        As for `batches`.
-    rows : iterable of mappings
-        Read once, from its start; for example a data set of `datasets` that streams.
-
-    Yields
-    ------
-    Batch
-
-    Raises
-    ------
-    ValueError
-        As `batches`; no row in the stream.
-    """
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    source, seen = iter(rows), 0
-    while window := list(islice(source, WINDOW * batch_size)):
-        for batch in batches(tokenizer, window, batch_size, max_length, device, num_labels):
-            yield replace(batch, indices=batch.indices + seen)
-        seen += len(window)
-    if not seen:
-        raise ValueError("there are no rows: give at least one example")
-
-
-def batches(
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    batch_size: int = 32,
-    max_length: int = MAX_LENGTH,
-    device: torch.device | str | None = None,
-    num_labels: int | None = None,
-) -> Iterator[Batch]:
     """Yield the rows as batches, longest first.
 
-    Rows of like length share a batch, so little is spent on padding; the longest
-    come first, so that a lack of memory shows at once.
+    Rows of like length share a batch, so little is spent on padding; the longest come first,
+    so that a lack of memory shows at once. A stream is sorted within windows of 64 batches.
 
     Parameters
     ----------
     tokenizer : transformers.PreTrainedTokenizerBase
         The model's own tokenizer; its padding side is kept.
-    rows : sequence of mappings
-        Keys `premise` and `hypothesis` (or `text`), and `label` if known.
+    rows : iterable of mappings
+        Keys `premise` and `hypothesis` (or `text`), and `label` if known. What has no length
+        is read as a stream, once, and never held as a whole.
     batch_size : int
         Rows per batch, at least 1.
     max_length : int
@@ -139,17 +97,28 @@ def batches(
     ------
     ValueError
         No rows, keys missing, `batch_size` below 1, or a label out of range.
-
-    Source: ours (text over 256 tokens is truncated and counted).
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    source, start = iter(rows), 0
+    size = len(rows) if isinstance(rows, Sized) else WINDOW * batch_size
+    while window := list(islice(source, size)):
+        for batch in _sorted(tokenizer, window, batch_size, max_length, num_labels):
+            inputs = {key: value.to(device=device) for key, value in batch.inputs.items()}
+            yield replace(batch, indices=batch.indices + start, inputs=inputs)
+        start += len(window)
+    if not start:
+        raise ValueError("there are no rows: give at least one example")
+
+
+def _sorted(
+    tokenizer: Any, rows: list, batch_size: int, max_length: int, num_labels: int | None
+) -> Iterator[Batch]:
+    """Batches of rows that are held, on the CPU."""
     first, second = texts(rows)
-    labels = None
-    if "label" in rows[0]:
-        labels = [rows[k]["label"] for k in range(len(rows))]
-        if num_labels is not None:
-            labels = check_labels(labels, num_labels)
+    labels = [row["label"] for row in rows] if "label" in rows[0] else None
+    if labels and num_labels is not None:
+        labels = check_labels(labels, num_labels)
     encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
     lengths = np.array([len(ids) for ids in encoded])
     order = np.argsort(-lengths, kind="stable")
@@ -163,8 +132,6 @@ def batches(
             padding=True,
             return_tensors="pt",
         )
-        if device is not None:
-            inputs = inputs.to(device)
         yield Batch(
             indices=part,
             inputs=dict(inputs),
@@ -174,15 +141,12 @@ def batches(
 
 
 def input_device(model: nn.Module) -> torch.device:
-    """Return the device that a model's inputs have to be on.
-
-    Where accelerate keeps the weights in memory or on disk, they have no device of their own
-    between two calls; its hooks know where they run.
-    """
+    """Return the device that a model's inputs have to be on."""
     own = next(model.parameters()).device
     if own.type != "meta":
         return own
+    # accelerate keeps the weights elsewhere between two calls; its hooks know where they run
     hooks = (getattr(module, "_hf_hook", None) for module in model.modules())
-    found = (getattr(hook, "execution_device", None) for hook in hooks)
-    device = next((one for one in found if one is not None), "cpu")
+    devices = (getattr(hook, "execution_device", None) for hook in hooks)
+    device = next((device for device in devices if device is not None), "cpu")
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)

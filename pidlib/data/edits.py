@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 COLUMNS = ("premise", "hypothesis", "text")
@@ -47,7 +48,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     Returns
     -------
     list of (start, end)
-        Characters `text[start:end]` are one word; what lies between is kept as it is.
+        Characters `text[start:end]` are one word.
 
     Examples
     --------
@@ -91,27 +92,21 @@ def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     >>> row = {"premise": "A man rides.", "hypothesis": "A man rides a bike.", "label": 1}
     >>> rebuild(row, [Edit("hypothesis", 4, "bicycle")])["hypothesis"]
     'A man rides a bicycle.'
-
-    Source: ours (text of real data is never stored, only edits).
     """
     changed = dict(row)
-    by_column: dict[str, dict[int, str]] = {}
-    for column, word, replacement in edits:
-        by_column.setdefault(column, {})[word] = replacement
-    for column, replacements in by_column.items():
+    for column in dict.fromkeys(column for column, *_ in edits):
         if not isinstance(row.get(column), str):
             raise ValueError(f"the edits name the column {column!r}; the row has {sorted(row)}")
-        spans = word_spans(row[column])
-        outside = [word for word in replacements if not 0 <= word < len(spans)]
-        if outside:
+        spans, text = word_spans(row[column]), row[column]
+        new = {word: replacement for place, word, replacement in edits if place == column}
+        if outside := [word for word in new if not 0 <= word < len(spans)]:
             raise ValueError(
                 f"the edits change word {outside[0]} of {column!r}, which has {len(spans)} words; "
                 "they were made for another row"
             )
-        text = row[column]
-        for word in sorted(replacements, reverse=True):
+        for word in sorted(new, reverse=True):
             start, end = spans[word]
-            text = text[:start] + replacements[word] + text[end:]
+            text = text[:start] + new[word] + text[end:]
         changed[column] = text
     return changed
 
@@ -127,9 +122,8 @@ def find_edits(row: Mapping[str, Any], attacked: Mapping[str, str]) -> tuple[Edi
     Returns
     -------
     tuple of Edit
-        Few and small edits first: of all ways to cut the attacked text between the
-        original's separators, the one that changes the fewest words (then the fewest
-        letters). A word split by a space stays one edit.
+        Of all ways to cut the attacked text between the original's separators, the one that
+        changes the fewest words (then the fewest letters). A split word stays one edit.
 
     Raises
     ------
@@ -143,16 +137,17 @@ def find_edits(row: Mapping[str, Any], attacked: Mapping[str, str]) -> tuple[Edi
     (Edit(column='hypothesis', word=3, replacement='ru nning'), \
 Edit(column='hypothesis', word=4, replacement='quick'))
     """
-    edits = []
-    for column, text in attacked.items():
-        if text != row[column]:
-            for word, replacement in _align(row[column], text):
-                edits.append(Edit(column, word, replacement))
+    edits = tuple(
+        Edit(column, word, replacement)
+        for column, text in attacked.items()
+        if text != row[column]
+        for word, replacement in _align(row[column], text)
+    )
     again = rebuild(row, edits)
     wrong = [column for column, text in attacked.items() if again[column] != text]
     if wrong:
         raise ValueError(f"the attacked {wrong[0]} is not the original with words replaced")
-    return tuple(edits)
+    return edits
 
 
 def _align(original: str, attacked: str) -> list[tuple[int, str]]:
@@ -160,11 +155,9 @@ def _align(original: str, attacked: str) -> list[tuple[int, str]]:
     spans = word_spans(original)
     if not spans:
         return []
-    words = [original[a:b] for a, b in spans]
-    ends = [b for _, b in spans]
-    starts = [a for a, _ in spans[1:]]
-    gaps = [original[b:a] for b, a in zip(ends, starts, strict=False)]
-    tail = original[ends[-1] :]
+    words = [original[start:end] for start, end in spans]
+    gaps = [original[end:start] for (_, end), (start, _) in pairwise(spans)]
+    tail = original[spans[-1][1] :]
     # place in the attacked text -> (cost, pieces so far)
     states: dict[int, tuple[float, tuple[str, ...]]] = {spans[0][0]: (0.0, ())}
     for word, gap in zip(words, gaps, strict=False):
@@ -172,25 +165,21 @@ def _align(original: str, attacked: str) -> list[tuple[int, str]]:
         for place, (cost, pieces) in states.items():
             end = place - 1
             for _ in range(_REACH):
-                end = attacked.find(gap, end + 1)
-                if end < 0:
+                if (end := attacked.find(gap, end + 1)) < 0:
                     break
                 piece = attacked[place:end]
-                total = cost + _cost(word, piece)
-                key = end + len(gap)
+                total, key = cost + _cost(word, piece), end + len(gap)
                 if key not in following or total < following[key][0]:
                     following[key] = (total, (*pieces, piece))
         cheapest = sorted(following.items(), key=lambda item: (item[1][0], item[0]))
         states = dict(cheapest[:_STATES])
-    finished = []
-    for place, (cost, pieces) in states.items():
-        end = len(attacked) - len(tail)
-        if place <= end and attacked.endswith(tail):
-            piece = attacked[place:end]
-            finished.append((cost + _cost(words[-1], piece), (*pieces, piece)))
-    if not finished:
-        return []
-    pieces = min(finished)[1]
+    end = len(attacked) - len(tail)
+    ways = [
+        (cost + _cost(words[-1], attacked[place:end]), (*pieces, attacked[place:end]))
+        for place, (cost, pieces) in states.items()
+        if place <= end and attacked.endswith(tail)
+    ]
+    pieces = min(ways)[1] if ways else words
     return [(k, new) for k, (old, new) in enumerate(zip(words, pieces, strict=True)) if old != new]
 
 
@@ -200,5 +189,5 @@ def _cost(word: str, piece: str) -> float:
 
 def row_hash(row: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits that tell one row's text and label from another's."""
-    kept = {key: row[key] for key in (*COLUMNS, "label") if key in row}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    content = {key: row[key] for key in (*COLUMNS, "label") if key in row}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

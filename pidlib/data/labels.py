@@ -35,8 +35,6 @@ def label_order(config: Any) -> list[int]:
     >>> names = {0: "CONTRADICTION", 1: "neutral", 2: "entailment"}
     >>> label_order(SimpleNamespace(id2label=names))
     [2, 1, 0]
-
-    Source: ours. The paper names no label order.
     """
     names = {int(k): str(v).strip().lower() for k, v in dict(config.id2label).items()}
     placeholders = [v for v in names.values() if re.fullmatch(r"label_\d+", v)]

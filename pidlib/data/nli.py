@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import operator
 import os
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pidlib.data.labels import LABELS
+from pidlib.io.assets import ASSETS
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 VARIABLE = "PIDLIB_DATA_DIR"
 COLUMNS = ("premise", "hypothesis", "label")
+SPLITS = ("train", "validation", "test")
 
 
 def load_nli(name: str, split: str | None = None, n: int | None = None) -> Dataset:
@@ -23,13 +29,13 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     Parameters
     ----------
     name : str
-        `"captions"`: the generator that ships with pidlib. A name without a slash, such
+        `"captions"`: generated pairs that ship with pidlib. A name without a slash, such
         as `"snli-test"`: the file `snli-test.jsonl` in the folder that the environment
         variable PIDLIB_DATA_DIR names. A path ending in `.jsonl`: that file. A name with
         a slash, such as `"stanfordnlp/snli"`: a data set on the hub (needs the network).
     split : str, optional
-        `"train"`, `"validation"` or `"test"`. Captions default to train; a file has no
-        splits; a hub data set needs one.
+        `"train"` (20,000 captions), `"validation"` (2,000) or `"test"` (5,000). Captions
+        default to train; a file has no splits; a hub data set needs one.
     n : int, optional
         Keep the first `n` rows. Ids of rows do not change with `n`.
 
@@ -44,7 +50,7 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     FileNotFoundError
         The file or the variable is missing. Nothing is put in its place.
     ValueError
-        Unknown split, a broken line, a label outside 0..2, or no rows.
+        Unknown split, a broken line, a label outside 0..2, too few rows, or none.
 
     Examples
     --------
@@ -54,13 +60,15 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
 
     Source: §3.1 (SNLI, MNLI, ANLI). Departure: captions, which need no download.
     """
-    if n is not None and n < 1:
+    if isinstance(n, bool) or (n is not None and operator.index(n) < 1):
         raise ValueError(f"n is {n}; it must be at least 1")
     if name == "captions":
-        from pidlib.data.captions.generator import captions
-
-        rows = captions(split or "train", n)
-        return _dataset({key: row[key] for key in COLUMNS} for row in rows)
+        if (split := split or "train") not in SPLITS:
+            raise ValueError(f"unknown split {split!r}; use one of {', '.join(SPLITS)}")
+        rows = _captions(split)
+        if n is not None and n > len(rows):
+            raise ValueError(f"n is {n}; the {split} split has {len(rows)} rows, so give no more")
+        return _dataset(rows[:n])
     if name.endswith(".jsonl"):
         path = Path(name)
     elif "/" in name:
@@ -87,7 +95,7 @@ def data_folder(wanted: str = "the data") -> Path:
     Raises
     ------
     FileNotFoundError
-        The variable is unset or names no folder; the message says what to do.
+        The variable is unset or names no folder.
     """
     value = os.environ.get(VARIABLE)
     if not value:
@@ -95,10 +103,9 @@ def data_folder(wanted: str = "the data") -> Path:
             f"{wanted!r} is read from the folder that {VARIABLE} names, which is not set; set it, "
             "or use load_nli('captions'), or a data set on the hub such as 'stanfordnlp/snli'"
         )
-    folder = Path(value)
-    if not folder.is_dir():
+    if not Path(value).is_dir():
         raise FileNotFoundError(f"{VARIABLE}={value} is not a folder")
-    return folder
+    return Path(value)
 
 
 def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
@@ -107,6 +114,7 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
     Parameters
     ----------
     path : Path
+        Compressed where the name ends in `.gz`.
     n : int, optional
         How many rows, from the first on; all by default.
 
@@ -123,10 +131,10 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
         A line that is not JSON, lacks a key, or has a label outside 0..2; its number is named.
     """
     if not path.is_file():
-        beside = sorted(p.stem for p in path.parent.glob("*.jsonl")) if path.parent.is_dir() else []
+        beside = sorted(p.stem for p in path.parent.glob("*.jsonl"))
         raise FileNotFoundError(f"no file {path.name} in that folder; found: {beside or 'none'}")
     rows = []
-    with path.open(encoding="utf-8") as lines:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if n is not None and len(rows) >= n:
                 break
@@ -136,15 +144,12 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
                 row = json.loads(line)
                 rows.append({key: row[key] for key in COLUMNS})
             except (json.JSONDecodeError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f"{path.name}, line {number}: {error!r}; each line is a JSON object with the "
-                    "keys premise, hypothesis and label"
-                ) from None
-            if row["label"] not in (0, 1, 2):
-                raise ValueError(
-                    f"{path.name}, line {number}: label {row['label']!r} is not 0, 1 or 2 "
-                    "(entailment, neutral, contradiction)"
-                )
+                problem = f"{error!r}; each line is a JSON object with the keys {COLUMNS}"
+            else:
+                problem = f"label {row['label']!r} is not 0, 1 or 2 ({', '.join(LABELS)})"
+                problem = "" if row["label"] in (0, 1, 2) else problem
+            if problem:
+                raise ValueError(f"{path.name}, line {number}: {problem}")
     return rows
 
 
@@ -167,11 +172,9 @@ def fingerprint(rows) -> str:
     'e11d6685'
     """
     digest = hashlib.sha256()
-    for k in range(len(rows)):
-        row = rows[k]
+    for row in rows:
         fields = [row["premise"], row["hypothesis"], int(row["label"])]
-        digest.update(json.dumps(fields, ensure_ascii=False).encode())
-        digest.update(b"\n")
+        digest.update(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
     return digest.hexdigest()
 
 
@@ -200,8 +203,6 @@ def hold_out(rows, n: int):
     >>> kept, held = hold_out(load_nli("captions", n=100), 20)
     >>> len(held), set(kept["premise"]) & set(held["premise"])
     (20, set())
-
-    Source: ours. Everything that is chosen is chosen on held-out rows, never on a test set.
     """
     if not 1 <= n < len(rows):
         raise ValueError(f"cannot hold out {n} of {len(rows)} rows")
@@ -212,19 +213,23 @@ def hold_out(rows, n: int):
     held: list[int] = []
     while len(held) < n:
         held += places.pop(order.pop(0))
-    kept = [k for rest in places.values() for k in rest]
-    return rows.select(sorted(kept)), rows.select(sorted(held[:n]))
+    rest = sorted(k for group in places.values() for k in group)
+    return rows.select(rest), rows.select(sorted(held[:n]))
 
 
-def _dataset(rows) -> Dataset:
-    rows = list(rows)
+@cache
+def _captions(split: str) -> list[dict]:
+    """Captions that ship; `experiments.captions` made them."""
+    return read_jsonl(ASSETS / f"captions-{split}.jsonl.gz")
+
+
+def _dataset(rows: list[dict]) -> Dataset:
     if not rows:
         raise ValueError("the data set has no rows")
     from datasets import ClassLabel, Dataset, Features, Value  # slow to import
 
-    columns = {key: [row[key] for row in rows] for key in COLUMNS}
     kinds = [Value("string"), Value("string"), ClassLabel(names=list(LABELS))]
-    return Dataset.from_dict(columns, features=Features(zip(COLUMNS, kinds, strict=True)))
+    return Dataset.from_list(rows, features=Features(zip(COLUMNS, kinds, strict=True)))
 
 
 def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
@@ -241,5 +246,10 @@ def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
     order = {k: LABELS.index(text) for k, text in enumerate(names) if text in LABELS}
     if len(order) != len(LABELS):
         raise ValueError(f"{name!r} names its labels {names}; they must be {list(LABELS)}")
-    rows = ({**row, "label": order[row["label"]]} for row in source if row["label"] in order)
-    return _dataset(row for k, row in enumerate(rows) if n is None or k < n)
+    labelled = (row for row in source if row["label"] in order)
+    return _dataset(
+        [
+            {key: row[key] for key in COLUMNS} | {"label": order[row["label"]]}
+            for row in islice(labelled, n)
+        ]
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from string import ascii_lowercase
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,20 +15,16 @@ from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, word_spans
 from pidlib.io.assets import ASSETS
 
 TYPOS = ("swap", "delete", "insert", "neighbour", "split", "homoglyph")
-KINDS = (*TYPOS, "synonym", "drop")
+CHANGES = (*TYPOS, "synonym", "drop")
 MIXES: dict[str, dict[str, float]] = {
     "typos": dict.fromkeys(TYPOS, 1.0),
     "synonyms": {"synonym": 1.0},
     "both": dict.fromkeys(TYPOS, 1.0) | {"synonym": float(len(TYPOS))},
     "words": {"synonym": 1.0},
 }
-"""Weights of the kinds of edit by the name of the mix.
+# `words` is `synonyms` from more than one source, see `pidlib.attacks.words_for`.
 
-`both` has as many synonyms as typos; `words` is `synonyms` from more than one source, see
-`pidlib.attacks.synonyms.words_for`.
-"""
-
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 Perturb = Callable[[Mapping[str, Any], np.random.Generator], Mapping[str, Any] | Sequence[Edit]]
 
@@ -40,11 +36,11 @@ class RandomEdits:
     Parameters
     ----------
     mix : str or mapping of kind to weight
-        `"typos"`, `"synonyms"`, `"both"`, `"words"`, or weights of the kinds in `KINDS`.
+        `"typos"`, `"synonyms"`, `"both"`, `"words"`, or weights of the kinds in `CHANGES`.
     edits : int
         Words changed in a row, at least 1; fewer in a row that has not so many.
     source : Candidates, optional
-        Where synonyms come from (`pidlib.attacks.synonyms.candidates`); needed for them alone.
+        Where synonyms come from (`pidlib.attacks.candidates`); needed for them alone.
 
     Raises
     ------
@@ -66,9 +62,8 @@ class RandomEdits:
         if isinstance(self.mix, str) and self.mix not in MIXES:
             raise ValueError(f"unknown mix {self.mix!r}; known: {list(MIXES)}, or give weights")
         weights = self.weights
-        strange = [kind for kind in weights if kind not in KINDS]
-        if strange:
-            raise ValueError(f"unknown kind of edit {strange[0]!r}; known: {list(KINDS)}")
+        if unknown := [kind for kind in weights if kind not in CHANGES]:
+            raise ValueError(f"unknown kind of edit {unknown[0]!r}; known: {list(CHANGES)}")
         if not weights or min(weights.values()) < 0 or not 0 < sum(weights.values()) < np.inf:
             raise ValueError(f"the weights are {weights}: at least 0 each, one above 0")
         if self.edits < 1:
@@ -83,100 +78,73 @@ class RandomEdits:
         """Weight of each kind."""
         return dict(MIXES[self.mix] if isinstance(self.mix, str) else self.mix)
 
-    @property
-    def name(self) -> str:
-        """What to call it in a record."""
-        return self.mix if isinstance(self.mix, str) else json.dumps(self.weights)
-
     def __call__(self, row: Mapping[str, Any], random: np.random.Generator) -> tuple[Edit, ...]:
         """Draw edits of a row."""
-        kinds, odds = zip(*((k, w) for k, w in self.weights.items() if w > 0), strict=True)
-        odds = np.array(odds) / sum(odds)
+        weights = {kind: weight for kind, weight in self.weights.items() if weight > 0}
+        odds = np.array(list(weights.values())) / sum(weights.values())
         places = [
             (column, k, row[column][start:end])
             for column in COLUMNS
             if isinstance(row.get(column), str)
             for k, (start, end) in enumerate(word_spans(row[column]))
         ]
-        made: list[Edit] = []
+        edits: list[Edit] = []
         for place in random.permutation(len(places)):
-            if len(made) == self.edits:
+            if len(edits) == self.edits:
                 break
             column, k, word = places[place]
-            new = self._change(str(random.choice(kinds, p=odds)), word, random)
+            new = self._change(str(random.choice(list(weights), p=odds)), word, random)
             if new is not None and new != word:
-                made.append(Edit(column, k, new))
-        return tuple(sorted(made, key=lambda edit: (COLUMNS.index(edit.column), edit.word)))
+                edits.append(Edit(column, k, new))
+        return tuple(sorted(edits, key=lambda edit: (COLUMNS.index(edit.column), edit.word)))
 
     def _change(self, kind: str, word: str, random: np.random.Generator) -> str | None:
         """The word after one edit, or None where it cannot be made."""
         if kind == "drop":
             return ""
-        if kind == "synonym":
-            found = self.source.synonyms(word.lower())
-            if not found:
-                return None
-            new = str(random.choice(found))
-            return new.capitalize() if word[:1].isupper() else new
-        return _TYPOS[kind](word, random)
+        if kind != "synonym":
+            return _typo(kind, word, random)
+        if not (synonyms := self.source.synonyms(word.lower())):
+            return None
+        new = str(random.choice(synonyms))
+        return new.capitalize() if word[:1].isupper() else new
 
 
-def _swap(word: str, random: np.random.Generator) -> str | None:
+def _typo(kind: str, word: str, random: np.random.Generator) -> str | None:
+    """The word after one slip, or None where it allows none."""
+    if kind in ("neighbour", "homoglyph"):
+        others = _beside() if kind == "neighbour" else look_alikes()
+        places = [k for k, letter in enumerate(word) if letter in others]
+        if not places:
+            return None
+        k = int(random.choice(places))
+        return word[:k] + str(random.choice(list(others[word[k]]))) + word[k + 1 :]
+    if kind == "insert":
+        k = random.integers(1, len(word) + 1)
+        return word[:k] + str(random.choice(list(ascii_lowercase))) + word[k:]
     if len(word) < 2:
         return None
-    k = random.integers(len(word) - 1)
+    if kind == "split":
+        k = random.integers(1, len(word))
+        return f"{word[:k]} {word[k:]}"
+    if kind == "delete":
+        k = random.integers(len(word))
+        return word[:k] + word[k + 1 :]
+    k = random.integers(len(word) - 1)  # the two letters from here on change places
     return word[:k] + word[k + 1] + word[k] + word[k + 2 :]
 
 
-def _delete(word: str, random: np.random.Generator) -> str | None:
-    if len(word) < 2:
-        return None
-    k = random.integers(len(word))
-    return word[:k] + word[k + 1 :]
-
-
-def _insert(word: str, random: np.random.Generator) -> str:
-    k = random.integers(1, len(word) + 1)
-    return word[:k] + str(random.choice(list(string.ascii_lowercase))) + word[k:]
-
-
-def _neighbour(word: str, random: np.random.Generator) -> str | None:
-    places = [k for k, letter in enumerate(word) if letter.lower() in string.ascii_lowercase]
-    if not places:
-        return None
-    k = int(random.choice(places))
-    return word[:k] + str(random.choice(_beside(word[k].lower()))) + word[k + 1 :]
-
-
-def _split(word: str, random: np.random.Generator) -> str | None:
-    if len(word) < 2:
-        return None
-    k = random.integers(1, len(word))
-    return f"{word[:k]} {word[k:]}"
-
-
-def _homoglyph(word: str, random: np.random.Generator) -> str | None:
-    alike = _look_alikes()
-    places = [k for k, letter in enumerate(word) if letter in alike]
-    if not places:
-        return None
-    k = int(random.choice(places))
-    return word[:k] + alike[word[k]] + word[k + 1 :]
-
-
-_TYPOS = dict(zip(TYPOS, (_swap, _delete, _insert, _neighbour, _split, _homoglyph), strict=True))
+@cache
+def _beside() -> dict[str, list[str]]:
+    """Letters beside each on a keyboard."""
+    places = [(row, k) for row in _KEYBOARD for k in range(len(row))]
+    beside = {row[k]: [*row[max(0, k - 1) : k], *row[k + 1 : k + 2]] for row, k in places}
+    return beside | {letter.upper(): others for letter, others in beside.items()}
 
 
 @cache
-def _beside(letter: str) -> list[str]:
-    """Letters beside one on a keyboard."""
-    row = next(r for r in _ROWS if letter in r)
-    k = row.index(letter)
-    return list(row[max(0, k - 1) : k] + row[k + 1 : k + 2])
-
-
-@cache
-def _look_alikes() -> dict[str, str]:
+def look_alikes() -> dict[str, str]:
+    """Letters, and the letters of other scripts that look like them."""
     return json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
 
 
@@ -192,8 +160,7 @@ def perturbed_rows(
         `RandomEdits`, or a function of one's own. It returns the changed row (a mapping with
         the same text columns), or the edits.
     seed : int
-        Each row draws from a generator of its own, so that a row's change does not depend on
-        the rows before it.
+        Each row draws from a generator of its own, whatever stands before it.
 
     Returns
     -------
@@ -210,9 +177,8 @@ def perturbed_rows(
     >>> perturbed_rows(rows, lambda row, random: {"text": row["text"].replace("two", "2")})
     [({'text': 'one 2'}, (Edit(column='text', word=1, replacement='2'),))]
     """
-    made = []
-    for k in range(len(rows)):
-        row = dict(rows[k])
+    changed = []
+    for k, row in enumerate(rows):
         given = perturb(dict(row), np.random.default_rng([seed, k]))  # it may change its copy
         given = (given,) if isinstance(given, Edit) else given
         if isinstance(given, Mapping):
@@ -230,8 +196,8 @@ def perturbed_rows(
                 f"the perturbation returned {type(given).__name__} for row {k}; return a row or "
                 "a list of edits (column, word, replacement)"
             )
-        made.append((rebuild(row, edits), edits))
-    return made
+        changed.append((rebuild(row, edits), edits))
+    return changed
 
 
 def described(perturb: Perturb) -> str:
@@ -248,14 +214,5 @@ class Candidates(Protocol):
     sha256: str
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Words that may stand where the (lower-case) word stands, nearest first.
-
-        Parameters
-        ----------
-        word : str
-
-        Returns
-        -------
-        tuple of str
-        """
+        """Words that may stand where the (lower-case) word stands, nearest first."""
         ...

@@ -14,14 +14,9 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 from experiments.benchmarks.attacks import attack_pace, compare_wrappers
 from pidlib.attacks import attack as attacks
-from pidlib.attacks.attack import (
-    attack,
-    attack_table,
-    explain,
-    read_outcomes,
-    rebuild,
-    transfer_rows,
-)
+from pidlib.attacks.attack import attack, explain
+from pidlib.attacks.outcomes import attack_table, read_outcomes, transfer_rows
+from pidlib.data.edits import rebuild
 from pidlib.data.labels import LABELS
 from pidlib.evaluation.accuracy import predict
 from pidlib.models import base_folder
@@ -362,8 +357,7 @@ def little_wordnet(tmp_path_factory):
 
 
 def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
-    from pidlib.attacks.synonyms import candidates, words_for
-    from pidlib.attacks.wordnet import WordNetCandidates
+    from pidlib.attacks.synonyms import WordNetCandidates, candidates, words_for
 
     source = WordNetCandidates(little_wordnet)
     assert source.synonyms("dogs") == ("hounds", "animals")

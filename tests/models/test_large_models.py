@@ -8,7 +8,7 @@ from accelerate import cpu_offload, disk_offload, dispatch_model
 from datasets import IterableDataset
 
 from pidlib import Estimator, PIDController
-from pidlib.data.batches import WINDOW, batches, streamed
+from pidlib.data.batches import WINDOW, batches
 from pidlib.evaluation.accuracy import right_answers
 
 
@@ -87,14 +87,14 @@ def test_a_stream_is_read_no_further_than_a_window(tiny):
             taken.append(row)
             yield row
 
-    parts = streamed(tokenizer, watched(), batch_size=1)
+    parts = batches(tokenizer, watched(), batch_size=1)
     places = [int(next(parts).indices[0]) for _ in range(3)]
     assert len(taken) == WINDOW and set(places) < set(range(WINDOW))
     places += [int(part.indices[0]) for part in parts]
     assert sorted(places) == list(range(len(rows)))
-    one = [part.inputs["input_ids"].tolist() for part in streamed(tokenizer, rows[:9], 4)]
+    one = [part.inputs["input_ids"].tolist() for part in batches(tokenizer, iter(rows[:9]), 4)]
     assert one == [part.inputs["input_ids"].tolist() for part in batches(tokenizer, rows[:9], 4)]
     with pytest.raises(ValueError, match="no rows"):
-        list(streamed(tokenizer, iter(()), 4))
+        list(batches(tokenizer, iter(()), 4))
     with pytest.raises(ValueError, match="batch_size is 0"):
-        list(streamed(tokenizer, rows, 0))
+        list(batches(tokenizer, rows, 0))

@@ -17,7 +17,8 @@ from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
 from experiments.training import LoraSettings, with_lora
 from pidlib import load_model, load_nli
-from pidlib.attacks.attack import attack, transfer_rows
+from pidlib.attacks.attack import attack
+from pidlib.attacks.outcomes import transfer_rows
 from pidlib.controller import is_controlled
 from pidlib.data.batches import texts
 from pidlib.data.edits import word_spans

@@ -15,11 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from pidlib.data.captions.generator import SIZES, captions, scenes
-from pidlib.data.captions.lexicon import Lexicon
-from pidlib.data.captions.realisation import tokens
-from pidlib.data.captions.sampling import scene_key, split_of
-from pidlib.data.captions.scenes import infer
+from experiments.captions.generator import SIZES, captions, scenes
+from experiments.captions.realisation import tokens
+from experiments.captions.sampling import scene_key, split_of
+from experiments.captions.scenes import infer
+from pidlib.data.lexicon import Lexicon
+from pidlib.data.nli import COLUMNS, load_nli
 
 LEXICON = Lexicon.load()
 WORN = ("in", "wearing", "sporting")
@@ -171,6 +172,8 @@ def test_full_splits_are_distinct_balanced_and_share_no_scene():
     for split, size in SIZES.items():
         found = rows(split)
         assert len(found) == size
+        shipped = load_nli("captions", split).to_list()
+        assert shipped == [{key: row[key] for key in COLUMNS} for row in found]
         assert len({(row["premise"], row["hypothesis"]) for row in found}) == size
         counts = np.bincount([row["label"] for row in found])
         assert counts.max() - counts.min() <= 1

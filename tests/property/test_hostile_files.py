@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 
 import pidlib
+from experiments.captions.generator import SIZES, captions
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
 from pidlib.bases import Eigenbases, Origin
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
-from pidlib.data.captions.generator import SIZES, captions
 from pidlib.data.edits import Edit
 from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
 from pidlib.estimation.layerwise import Estimate, Fit

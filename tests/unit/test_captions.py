@@ -9,12 +9,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from pidlib.data.captions.generator import SIZES, _sum, captions, scenes
-from pidlib.data.captions.lexicon import FORMS, Lexicon
-from pidlib.data.captions.scenes import infer, kind_relation, plausible
+from experiments.captions.generator import SIZES, _sum, captions, scenes
+from experiments.captions.scenes import infer, kind_relation, plausible
+from pidlib.data.lexicon import FORMS, Lexicon
+from pidlib.data.nli import SPLITS, fingerprint, load_nli
 
 GIRL = {"subject": "girl", "number": 1, "action": "v:sleep", "place": "park"}
 TWO = {"subject": "girl", "number": 2, "action": "v:feed", "object": "duck"}
@@ -109,6 +111,23 @@ def test_rows_are_the_same_on_every_python():
     assert _sum([1e16, 1.0, -1e16]) == 0.0  # sum gives 1.0 from Python 3.12 on
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_what_ships_is_what_the_generator_makes(split):
+    assert load_nli("captions", split, 500).to_list() == captions(split, 500)
+
+
+def test_all_that_ships_is_as_it_was_recorded():
+    """Adapters, controllers and results name their captions by these hashes."""
+    assert SPLITS == tuple(SIZES)
+    rows = {split: load_nli("captions", split) for split in SPLITS}
+    assert {split: len(of) for split, of in rows.items()} == SIZES
+    assert {split: fingerprint(of)[:16] for split, of in rows.items()} == {
+        "train": "7381cb6bc9ee67a9",
+        "validation": "9a4106d4d62fbb9e",
+        "test": "7eb19726ace68350",
+    }
+
+
 def test_every_hypothesis_occurs_once_under_each_label():
     rows = captions("test", n=180 * 3)
     labels = {}
@@ -132,7 +151,7 @@ def test_labels_follow_from_the_scenes():
 
 def test_order_does_not_depend_on_the_hash_seed():
     code = (
-        "import hashlib, json\nfrom pidlib.data.captions.generator import captions\n"
+        "import hashlib, json\nfrom experiments.captions.generator import captions\n"
         "rows = [captions(s, n=300) for s in ('train', 'validation', 'test')]\n"
         "print(hashlib.sha256(json.dumps(rows).encode()).hexdigest())"
     )
@@ -140,8 +159,9 @@ def test_order_does_not_depend_on_the_hash_seed():
     digest = hashlib.sha256(json.dumps(here).encode()).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
     assert done.stdout.strip() == digest
 
 

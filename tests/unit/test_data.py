@@ -30,6 +30,20 @@ def test_captions_need_no_folder(monkeypatch):
     assert len(rows) == 12 and set(rows["label"]) <= {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    ("split", "n", "error", "message"),
+    [
+        ("dev", None, ValueError, "'dev'.*train, validation, test"),
+        ("test", 5001, ValueError, "5001.*5000"),
+        ("test", True, ValueError, "n is True"),
+        ("test", 2.5, TypeError, "float"),
+    ],
+)
+def test_captions_that_there_are_not(split, n, error, message):
+    with pytest.raises(error, match=message):
+        load_nli("captions", split, n)
+
+
 def test_a_missing_variable_is_named(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(FileNotFoundError, match="PIDLIB_DATA_DIR.*not set.*captions"):

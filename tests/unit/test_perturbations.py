@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.edits import Edit, word_spans
-from pidlib.data.perturbations import KINDS, TYPOS, RandomEdits, perturbed_rows
+from pidlib.data.perturbations import CHANGES, TYPOS, RandomEdits, perturbed_rows
 
 ROW = {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside.", "label": 0}
 
@@ -39,7 +39,7 @@ def test_kinds_come_as_often_as_their_weights_say():
     drops = sum(new == "" for new in made)
     assert all(new == "" or " " in new for new in made) and abs(drops - 200) < 60
     both = RandomEdits("both", 2, source)
-    assert set(both.weights) == set(KINDS) - {"drop"}
+    assert set(both.weights) == set(CHANGES) - {"drop"}
     assert both.weights["synonym"] == sum(both.weights[kind] for kind in TYPOS)
 
 

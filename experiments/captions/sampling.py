@@ -6,26 +6,30 @@ import zlib
 from random import Random
 from typing import Any
 
-from pidlib.data.captions.lexicon import Lexicon
-from pidlib.data.captions.scenes import OPTIONAL, Scene, infer, kind_relation, merged, plausible
+from experiments.captions import scenes
+from experiments.captions.scenes import ANCESTORS, CONCEPTS, DESCENDANTS, OPTIONAL, Scene
 
 _SHARES = (("train", 0.6), ("validation", 0.75), ("test", 1.0))
-_LEXICON = Lexicon.load()
-_C = _LEXICON.concepts
 _WEIGHTS = (3, 3, 4, 2, 1, 2, 3)
 _SLOTS = tuple(slot for slot, k in zip(OPTIONAL, _WEIGHTS, strict=True) for _ in range(k))
-_PEOPLE = [name for name in _C if "person" in _LEXICON.ancestors(name)]
-_JOBS = [name for name in _PEOPLE if _C[name].get("job")]
-_COMMON = [name for name in _PEOPLE if name not in _JOBS]
-_ANIMALS = [name for name in _C if "animal" in _LEXICON.ancestors(name)]
-_VERBS = [name for name, entry in _C.items() if entry["kind"] == "verb"]
-_PLACES = [name for name, entry in _C.items() if entry["kind"] == "place"]
-_GARMENTS = [name for name, entry in _C.items() if entry.get("garment")]
-_COMPANY = [*(name for name, entry in _C.items() if entry.get("companion")), "alone", "alone"]
-_BY_DIM: dict[str, list[str]] = {}
-for _name, _entry in _C.items():
-    if "dim" in _entry:
-        _BY_DIM.setdefault(_entry["dim"], []).append(_name)
+_OWNERS = {"quality": "object", "trait": "subject", "manner": "action"}
+
+
+def _concepts(key: str, value: Any = True) -> list[str]:
+    return [name for name, entry in CONCEPTS.items() if entry.get(key) == value]
+
+
+_JOBS = _concepts("job")
+_COMMON = [name for name in DESCENDANTS["person"] if name not in _JOBS]
+_ODDS = {  # summed up
+    "subject": ((_COMMON, 0.5), (_JOBS, 0.65), (DESCENDANTS["animal"], 1.0)),
+    "number": ((1, 0.6), (2, 0.75), (3, 0.86), (4, 0.93), (0, 1.0)),
+}
+_VERBS, _PLACES = _concepts("kind", "verb"), _concepts("kind", "place")
+_GARMENTS, _COMPANY = _concepts("garment"), [*_concepts("companion"), "alone", "alone"]
+_DIMS = {
+    entry["dim"]: _concepts("dim", entry["dim"]) for entry in CONCEPTS.values() if "dim" in entry
+}
 
 
 def scene_key(scene: Scene) -> str:
@@ -48,30 +52,32 @@ class Drafts:
     def hypothesis(self) -> Scene:
         """Draw who is seen, mostly what they do, and zero to two optional facts."""
         while True:
-            scene = self._base()
-            self._fill(scene, self._pick((0, 1, 1, 1, 2, 2)), {})
-            if len(scene) > 2 and split_of(scene) == self.split:
-                return scene
+            scene = {"subject": self._value("subject", {}), "number": self._value("number", {})}
+            if self.rng.random() < 0.85:
+                scene["action"] = self._value("action", scene)
+                self._add_object(scene)
+            if scenes.plausible(scene):
+                self._fill(scene, self._pick((0, 1, 1, 1, 2, 2)), {})
+                if len(scene) > 2 and split_of(scene) == self.split:
+                    return scene
 
     def premise(self, asked: Scene, label: int) -> Scene | None:
         """Draw a scene for which the hypothesis scene `asked` has the label."""
         scene: Scene = {}
-        wanted = self._wanted(asked, label)
-        for slot, relation in wanted.items():
+        for slot, relation in self._wanted(asked, label).items():
             value = self._related(slot, asked[slot], relation, {**asked, **scene})
             if value is not None:
                 scene[slot] = value
             elif slot == "subject":
                 return None
         self._complete(scene, asked)
-        if infer(scene, asked) != label or not plausible(scene):
+        if scenes.infer(scene, asked) != label or not scenes.plausible(scene):
             return None
         self._fill(scene, self._pick((1, 2, 2, 3, 3, 4)), asked)
         if len(scene) < 4 or not self._settle(scene, asked):
             return None
-        if label == 1 and not plausible(merged(scene, asked)):
-            return None
-        return scene if infer(scene, asked) == label else None
+        possible = label != 1 or scenes.plausible(scenes.merged(scene, asked))
+        return scene if possible and scenes.infer(scene, asked) == label else None
 
     def _pick(self, items):
         return items[int(self.rng.random() * len(items))]
@@ -82,15 +88,13 @@ class Drafts:
         wanted = dict.fromkeys(slots, 0)
         if label == 1:
             loose = [slot for slot in slots if slot in OPTIONAL]
-            if loose and self.rng.random() < 0.75:
-                wanted[self._pick(loose)] = 1
-            else:
-                wanted[self._pick([slot for slot in slots if slot != "number"])] = 1
+            if not loose or self.rng.random() >= 0.75:
+                loose = [slot for slot in slots if slot != "number"]
+            wanted[self._pick(loose)] = 1
             if self.rng.random() < 0.3:
                 wanted[self._pick(slots)] = 1
         elif label == 2:
-            for slot in slots:
-                wanted[slot] = 1 if self.rng.random() < 0.2 else 0
+            wanted = {slot: int(self.rng.random() < 0.2) for slot in slots}
             wanted[self._pick(slots)] = 2
             if "count_object" in asked and self.rng.random() < 0.1:
                 wanted["count_object"] = 2
@@ -98,35 +102,26 @@ class Drafts:
 
     def _value(self, slot: str, scene: Scene) -> Any:
         """Draw a value for a slot of a scene, or None where there is none."""
-        action = scene.get("action")
-        if slot == "subject":
+        verb = CONCEPTS.get(scene.get("action"), {})
+        if slot in ("subject", "number"):
             draw = self.rng.random()
-            return self._pick(_COMMON if draw < 0.5 else _JOBS if draw < 0.65 else _ANIMALS)
-        if slot == "number":
-            draw = self.rng.random()
-            bounds = ((1, 0.6), (2, 0.75), (3, 0.86), (4, 0.93), (0, 1.0))
-            return next(number for number, upper in bounds if draw < upper)
-        if slot == "action":
-            return self._pick(_VERBS)
+            choice = next(value for value, upper in _ODDS[slot] if draw < upper)
+            return choice if slot == "number" else self._pick(choice)
         if slot == "object":
-            return self._pick(_C[action]["objects"]) if action and _C[action]["objects"] else None
+            return self._pick(verb["objects"]) if verb.get("objects") else None
         if slot == "count_object":
-            single = _C[scene["object"]].get("mass") or self.rng.random() < 0.8
+            single = CONCEPTS[scene["object"]].get("mass") or self.rng.random() < 0.8
             return 1 if single else self._pick((2, 3, 4))
         if slot == "garment":
-            colour = self._pick(_BY_DIM["colour"]) if self.rng.random() < 0.75 else None
+            colour = self._pick(_DIMS["colour"]) if self.rng.random() < 0.75 else None
             return (self._pick(_GARMENTS), colour)
         if slot == "place":
-            if self.rng.random() < 0.2:
-                return self._pick(("outdoors", "indoors"))
-            return self._pick(_C[action]["places"] if action else _PLACES)
-        if slot == "company":
-            return self._pick(_COMPANY)
-        if slot == "sky":
-            return self._pick(_BY_DIM["sky"])
-        owner = {"quality": "object", "trait": "subject", "manner": "action"}[slot]
-        dims = _C[scene[owner]].get("dims") if owner in scene else None
-        return self._pick(_BY_DIM[self._pick(dims)]) if dims else None
+            anywhere = self.rng.random() < 0.2
+            return self._pick(("outdoors", "indoors") if anywhere else verb.get("places", _PLACES))
+        if slot in _OWNERS:
+            dims = CONCEPTS.get(scene.get(_OWNERS[slot]), {}).get("dims")
+            return self._pick(_DIMS[self._pick(dims)]) if dims else None
+        return self._pick({"action": _VERBS, "company": _COMPANY, "sky": _DIMS["sky"]}[slot])
 
     def _related(self, slot: str, value: Any, relation: int, scene: Scene) -> Any:
         """Draw a premise value with the wanted relation to a hypothesis value."""
@@ -134,52 +129,39 @@ class Drafts:
             return self._related_kind(slot, value, relation, scene)
         if slot == "garment":
             item, colour = value
-            if relation == 0:
-                loose = colour is None and self.rng.random() < 0.6
-                return (item, self._pick(_BY_DIM["colour"])) if loose else value
             if relation == 1:
                 return (item, None) if self.rng.random() < 0.3 else None
-            return (item, self._pick(_BY_DIM["colour"])) if colour else None
+            if relation == 0 and (colour is not None or self.rng.random() >= 0.6):
+                return value
+            return (item, self._pick(_DIMS["colour"])) if relation == 0 or colour else None
         if slot in ("number", "count_object"):
-            if relation == 2:
-                return self._pick((2, 3, 4))
             if relation == 1:
                 return 0 if value > 1 else value
-            return self._pick((0, 2, 3, 4)) if slot == "number" and value == 0 else value
-        if relation == 0:
-            return value
-        return None if relation == 1 else self._pick(_BY_DIM[_C[value]["dim"]])
+            some = slot == "number" and value == 0
+            choice = {0: (0, 2, 3, 4) if some else (), 2: (2, 3, 4)}[relation]
+            return self._pick(choice) if choice else value
+        if relation == 2:
+            return self._pick(_DIMS[CONCEPTS[value]["dim"]])
+        return value if relation == 0 else None
 
     def _related_kind(self, slot: str, value: str, relation: int, scene: Scene) -> str | None:
-        if value == "alone" and relation != 2:
-            return value if relation == 0 else None
         if relation == 0:
-            below = _LEXICON.descendants(value)
-            return value if self.rng.random() < 0.35 else self._pick(below)
+            same = value == "alone" or self.rng.random() < 0.35
+            return value if same else self._pick(DESCENDANTS[value])
         if relation == 1:
-            above = _LEXICON.ancestors(value)[1:]
-            if slot == "subject":
-                return self._pick(above) if above else value
-            return self._pick(above) if above and self.rng.random() < 0.4 else None
+            above = ANCESTORS[value][1:]
+            if above and (slot == "subject" or self.rng.random() < 0.4):
+                return self._pick(above)
+            return value if slot == "subject" else None
         for _ in range(8):
             other = self._value(slot, scene)
-            if slot in ("action", "company") or kind_relation(other, value) == 2:
+            if slot in ("action", "company") or scenes.kind_relation(other, value) == 2:
                 return other
         return None
 
-    def _base(self) -> Scene:
-        """Draw who does what to what."""
-        while True:
-            scene = {"subject": self._value("subject", {}), "number": self._value("number", {})}
-            if self.rng.random() < 0.85:
-                scene["action"] = self._value("action", scene)
-                self._add_object(scene)
-            if plausible(scene):
-                return scene
-
     def _add_object(self, scene: Scene) -> None:
         """Give the action its object, sometimes left out where it may be."""
-        verb = _C[scene["action"]]
+        verb = CONCEPTS[scene["action"]]
         if verb["objects"] and (verb["object_required"] or self.rng.random() < 0.75):
             scene["object"] = self._value("object", scene)
             count = self._value("count_object", scene)
@@ -202,19 +184,16 @@ class Drafts:
             self._add_object(scene)
         if "object" not in scene:
             scene.pop("quality", None)
-            scene.pop("count_object", None)
-        elif _C[scene["object"]].get("mass"):
+        if "object" not in scene or CONCEPTS[scene["object"]].get("mass"):
             scene.pop("count_object", None)
 
     def _fill(self, scene: Scene, slots: int, fixed: Scene) -> None:
         """Add optional slots that `fixed` does not hold, until `slots` are set."""
-        have = sum([slot in scene for slot in OPTIONAL])
+        missing = slots - sum([slot in scene for slot in OPTIONAL])
         for _ in range(2 * slots):
-            if have >= slots:
-                break
-            slot = self._pick(_SLOTS)
-            if slot not in scene and slot not in fixed and self._put(scene, slot):
-                have += 1
+            slot = self._pick(_SLOTS) if missing > 0 else None
+            if slot and slot not in scene and slot not in fixed:
+                missing -= self._put(scene, slot)
 
     def _settle(self, scene: Scene, asked: Scene) -> bool:
         """Redraw facts the hypothesis does not ask for until the scene is of the split."""
@@ -230,10 +209,7 @@ class Drafts:
     def _put(self, scene: Scene, slot: str) -> bool:
         """Add a fact, unless it does not go with the others."""
         value = self._value(slot, scene)
-        if value is None:
+        if value is None or not scenes.plausible({**scene, slot: value}):
             return False
         scene[slot] = value
-        if plausible(scene):
-            return True
-        del scene[slot]
-        return False
+        return True

@@ -4,22 +4,26 @@ A hypothesis is drawn first. For it, three premises are drawn: one that entails 
 that leaves it open and one that excludes it, all with as many words, and all lacking as
 many words of the hypothesis. So a hypothesis occurs once under each label, and neither
 it, nor lengths, nor word overlap tell the label. The label follows from the scenes behind
-the two texts by the rules of `pidlib.data.captions.scenes`.
+the two texts by the rules of `experiments.captions.scenes`.
+
+python -m experiments.captions.generator    write the rows that ship with pidlib
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
-from operator import add
+from itertools import islice
+from operator import add, itemgetter
 from random import Random
 
-from pidlib.data.captions.lexicon import Lexicon
-from pidlib.data.captions.realisation import Wording, tokens
-from pidlib.data.captions.sampling import Drafts
-from pidlib.data.captions.scenes import Scene
-
-__all__ = ["SIZES", "Lexicon", "captions", "scenes"]
+from experiments.captions.realisation import Wording, tokens
+from experiments.captions.sampling import Drafts
+from experiments.captions.scenes import Scene
+from pidlib.data.nli import COLUMNS
+from pidlib.io.assets import ASSETS
 
 SIZES = {"train": 20_000, "validation": 2_000, "test": 5_000}
 _BLOCK = 60  # hypotheses per shuffled block
@@ -28,72 +32,57 @@ _SCENES, _TEXTS = 7, 5  # premises tried per label and hypothesis, and texts of 
 
 def captions(split: str, n: int | None = None, seed: int = 0) -> list[dict]:
     """Caption pairs with their labels."""
-    keys = ("premise", "hypothesis", "label")
-    return [{key: row[key] for key in keys} for row in scenes(split, n, seed)]
+    return [{key: row[key] for key in COLUMNS} for row in scenes(split, n, seed)]
 
 
 def scenes(split: str, n: int | None = None, seed: int = 0) -> list[dict]:
     """Rows of `captions` with the scenes behind them."""
     if split not in SIZES:
         raise ValueError(f"unknown split {split!r}; use one of {', '.join(SIZES)}")
-    size = SIZES[split]
-    n = size if n is None else n
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise TypeError(f"n is {n!r}; give a whole number from 1 to {size}, or None for all rows")
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"seed is {seed!r}; give a whole number")
+    size, n = SIZES[split], SIZES[split] if n is None else n
+    for name, value in (("n", n), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} is {value!r}; give a whole number")
     if not 1 <= n <= size:
         raise ValueError(f"n is {n}; the {split} split has {size} rows, so give n from 1 to {size}")
-    return [dict(row) for row in _rows(split, seed).first(n)]
+    rows, source = _rows(split, seed)
+    rows += islice(source, max(0, n - len(rows)))
+    return [dict(row) for row in rows[:n]]
 
 
 @cache
-def _rows(split: str, seed: int) -> _Rows:
-    return _Rows(split, seed)
+def _rows(split: str, seed: int) -> tuple[list[dict], Iterator[dict]]:
+    """Rows made so far, and the source of further ones."""
+    return [], _shuffled(_triples(split, seed), Random(f"order-{split}-{seed}"))
 
 
-class _Rows:
-    """The rows of a split, made as far as they are asked for."""
-
-    def __init__(self, split: str, seed: int) -> None:
-        self.rows: list[dict] = []
-        self._triples = _triples(split, seed)
-        self._rng = Random(f"order-{split}-{seed}")
-
-    def first(self, n: int) -> list[dict]:
-        while len(self.rows) < n:
-            block = [next(self._triples) for _ in range(_BLOCK)]
-            columns = [[triple[label] for triple in block] for label in range(3)]
-            for column in columns:
-                self._rng.shuffle(column)
-            for rows in zip(*columns, strict=True):  # so that every prefix is balanced
-                self.rows += self._rng.sample(rows, 3)
-        return self.rows[:n]
+def _shuffled(triples: Iterator[list[dict]], rng: Random) -> Iterator[dict]:
+    """Rows in an order of which every prefix is balanced."""
+    while True:
+        columns = [list(column) for column in zip(*islice(triples, _BLOCK), strict=True)]
+        for column in columns:
+            rng.shuffle(column)
+        for rows in zip(*columns, strict=True):
+            yield from rng.sample(rows, 3)
 
 
 def _triples(split: str, seed: int) -> Iterator[list[dict]]:
     """Three rows at a time: one hypothesis under each label."""
     rng = Random(f"captions-{split}-{seed}")
     drafts, wording, balance = Drafts(rng, split), Wording(rng), _Balance()
-    seen: set[str] = set()
+    used: set[str] = set()
     while True:
         asked = drafts.hypothesis()
         hypothesis = wording.write(asked)
-        if hypothesis in seen:
+        if hypothesis in used:
             continue
-        found = _premises(drafts, wording, asked, hypothesis)
-        chosen = balance.choose(found) if found else None
+        chosen = balance.choose(_premises(drafts, wording, asked, hypothesis))
         if chosen is None:
             continue
-        seen.add(hypothesis)
+        used.add(hypothesis)
+        keys = (*COLUMNS, "premise_scene", "hypothesis_scene")
         yield [
-            {
-                "premise": text,
-                "hypothesis": hypothesis,
-                "label": label,
-                "premise_scene": scene,
-                "hypothesis_scene": asked,
-            }
+            dict(zip(keys, (text, hypothesis, label, scene, asked), strict=True))
             for label, (text, _, scene) in enumerate(chosen)
         ]
 
@@ -107,7 +96,7 @@ def _premises(
     and the number of words of the hypothesis that the premise lacks.
     """
     words = tokens(hypothesis)
-    found: list[dict[tuple, list[tuple]]] = [{}, {}, {}]
+    groups: list[dict[tuple, list[tuple]]] = [{}, {}, {}]
     for label in (2, 1, 0):  # the rarest first, so that failures show early
         for _ in range(_SCENES):
             scene = drafts.premise(asked, label)
@@ -117,10 +106,10 @@ def _premises(
                 known = dict.fromkeys(row)  # not a set: sums must not follow the hash order
                 if row != words:
                     key = len(row), sum([word not in known for word in words])
-                    found[label].setdefault(key, []).append((text, known, scene))
-        if not found[label]:
-            return []
-    return found
+                    groups[label].setdefault(key, []).append((text, known, scene))
+        if not groups[label]:
+            return [{}, {}, {}]
+    return groups
 
 
 class _Balance:
@@ -130,24 +119,20 @@ class _Balance:
         self._counts: dict[str, list[int]] = {}
         self._surplus: tuple[dict[str, float], ...] = ({}, {}, {})
 
-    def choose(self, found: list[dict[tuple, list[tuple]]]) -> list[tuple] | None:
+    def choose(self, groups: list[dict[tuple, list[tuple]]]) -> list[tuple] | None:
         """One premise per label, all of one group, with the words that balance best."""
-        best = None
-        for key in found[0]:
-            if key not in found[1] or key not in found[2]:
-                continue
+        ways = []
+        for key in (key for key in groups[0] if key in groups[1] and key in groups[2]):
             costs = [
-                min((self._cost(item[1], label), i) for i, item in enumerate(found[label][key]))
+                min((self._cost(item[1], label), i) for i, item in enumerate(groups[label][key]))
                 for label in range(3)
             ]
-            total = _sum(cost for cost, _ in costs)
-            if best is None or total < best[0]:
-                best = total, [found[label][key][i] for label, (_, i) in enumerate(costs)]
-        if best is None:
-            return None
-        for label, (_, words, _) in enumerate(best[1]):
+            chosen = [groups[label][key][i] for label, (_, i) in enumerate(costs)]
+            ways.append((_sum(cost for cost, _ in costs), chosen))
+        _, chosen = min(ways, key=itemgetter(0), default=(0, None))
+        for label, (_, words, _) in enumerate(chosen or ()):
             self._add(words, label)
-        return best[1]
+        return chosen
 
     def _cost(self, words: dict[str, None], label: int) -> float:
         surplus = self._surplus[label]
@@ -165,3 +150,10 @@ class _Balance:
 def _sum(costs: Iterable[float]) -> float:
     """Sum from left to right. From Python 3.12 on `sum` rounds otherwise, and ties would too."""
     return reduce(add, costs, 0.0)
+
+
+if __name__ == "__main__":
+    for name in SIZES:
+        lines = "".join(json.dumps(row) + "\n" for row in captions(name))
+        path = ASSETS / f"captions-{name}.jsonl.gz"
+        path.write_bytes(gzip.compress(lines.encode(), mtime=0))

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from pidlib.data.captions.lexicon import FORMS, Lexicon
-from pidlib.data.captions.scenes import Scene
+from experiments.captions.scenes import CONCEPTS, Scene
+from pidlib.data.lexicon import FORMS
 
-_C = Lexicon.load().concepts
 _NUMBERS = {0: "some", 2: "two", 3: "three", 4: "four"}
-
-
-def _article(phrase: str) -> str:
-    return ("an " if phrase[0] in "aeiou" else "a ") + phrase
 
 
 def tokens(sentence: str) -> list[str]:
@@ -27,7 +22,7 @@ class Wording:
         self.rng = rng
         self._words = {
             (name, form): entry[form][: min(variety, entry.get("used", variety))]
-            for name, entry in _C.items()
+            for name, entry in CONCEPTS.items()
             for form in FORMS
             if form in entry
         }
@@ -38,23 +33,23 @@ class Wording:
         if "company" in scene:
             tail.append(self._company(scene))
         if "place" in scene:
-            place = self._place(scene["place"])
+            prep, place = CONCEPTS[scene["place"]]["prep"], self._word(scene["place"], "singular")
+            place = f"{prep} the {place}" if prep else place
             if self.rng.random() < 0.12:
                 front = place
             else:
                 tail.append(place)
         located = bool(tail)
         if "sky" in scene:
-            day = f"on {_article(self._word(scene['sky']))} day"
+            sky = self._word(scene["sky"])
+            day = f"on {'an' if sky[0] in 'aeiou' else 'a'} {sky} day"
             if not front and self.rng.random() < 0.2:
                 front = day
             else:
                 tail.append(day)
         end = "".join(f" {part}" for part in tail)
-        if scene.get("action") is None:
-            body = self._still(scene, end, located)
-        else:
-            body = self._doing(scene, end, bool(front))
+        still = scene.get("action") is None
+        body = self._still(scene, end, located) if still else self._doing(scene, end, bool(front))
         sentence = f"{front}, {body}" if front else body
         return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -62,14 +57,16 @@ class Wording:
         words = self._words[name, form]
         return words[int(self.rng.random() * len(words))]
 
-    def _noun_phrase(self, name: str, number: int, adjective: str | None) -> str:
-        mass = _C[name].get("mass")
+    def _noun_phrase(
+        self, name: str, number: int, adjective: str | None = None, counted: bool = True
+    ) -> str:
+        mass = CONCEPTS[name].get("mass")
         phrase = self._word(name, "singular" if number == 1 or mass else "plural")
         if adjective:
             phrase = f"{self._word(adjective)} {phrase}"
-        if mass:
-            return phrase
-        return _article(phrase) if number == 1 else f"{_NUMBERS[number]} {phrase}"
+        if number == 1 and not mass:
+            return ("an " if phrase[0] in "aeiou" else "a ") + phrase
+        return f"{_NUMBERS[number]} {phrase}" if counted and not mass else phrase
 
     def _subject(self, scene: Scene, dressed: bool = True) -> str:
         phrase = self._noun_phrase(scene["subject"], scene["number"], scene.get("trait"))
@@ -80,19 +77,12 @@ class Wording:
     def _garment(self, scene: Scene) -> str:
         """Noun phrase of what is worn, one for each wearer."""
         item, colour = scene["garment"]
-        phrase = self._word(item, "singular" if scene["number"] == 1 else "plural")
-        if colour:
-            phrase = f"{self._word(colour)} {phrase}"
-        return _article(phrase) if scene["number"] == 1 else phrase
-
-    def _place(self, name: str) -> str:
-        prep, word = _C[name]["prep"], self._word(name, "singular")
-        return f"{prep} the {word}" if prep else word
+        return self._noun_phrase(item, scene["number"], colour, counted=False)
 
     def _company(self, scene: Scene) -> str:
         name = scene["company"]
         if name != "alone":
-            return f"with {self._noun_phrase(name, 1, None)}"
+            return f"with {self._noun_phrase(name, 1)}"
         return self._word(name) if "action" in scene else "alone"  # nobody "is solo"
 
     def _still(self, scene: Scene, end: str, located: bool) -> str:
@@ -107,22 +97,20 @@ class Wording:
     def _doing(self, scene: Scene, end: str, fronted: bool) -> str:
         """Clause of a scene with an action, active or passive."""
         action, be = scene["action"], "is" if scene["number"] == 1 else "are"
-        manner = self._word(scene["manner"]) if "manner" in scene else ""
+        manner = self._word(scene["manner"]) + " " if "manner" in scene else ""
         if "object" in scene:
             number = scene.get("count_object", 1)
             thing = self._noun_phrase(scene["object"], number, scene.get("quality"))
-            if "participle" in _C[action] and self.rng.random() < 0.15:
+            if "participle" in CONCEPTS[action] and self.rng.random() < 0.15:
+                being = f"{'is' if number == 1 else 'are'} being {manner}"
                 done = self._word(action, "participle")
-                done = f"{manner} {done}" if manner else done
-                being = "is being" if number == 1 else "are being"
-                return f"{thing} {being} {done} by {self._subject(scene)}{end}"
+                return f"{thing} {being}{done} by {self._subject(scene)}{end}"
             doing = f"{self._word(action, 'ing')} {thing}"
-        elif _C[action]["objects"]:
-            doing = _C[action]["ing"][0]  # "sipping" and "perusing" want an object
-        else:
-            doing = self._word(action, "ing")
+        else:  # "sipping" and "perusing" want an object
+            wants = CONCEPTS[action]["objects"]
+            doing = CONCEPTS[action]["ing"][0] if wants else self._word(action, "ing")
         if manner:
-            doing = f"{manner} {doing}" if self.rng.random() < 0.6 else f"{doing} {manner}"
+            doing = manner + doing if self.rng.random() < 0.6 else f"{doing} {manner.strip()}"
         who, style = self._subject(scene), self.rng.random()
         if style < 0.15:
             return f"there {be} {who} {doing}{end}"

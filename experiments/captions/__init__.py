@@ -1,0 +1,1 @@
+"""The generator of the captions: what made the rows in `pidlib/assets`."""

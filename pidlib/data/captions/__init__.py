@@ -1,1 +1,0 @@
-"""Pairs of captions, generated from a lexicon and a grammar."""

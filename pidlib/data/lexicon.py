@@ -1,0 +1,61 @@
+"""The words of the captions, grouped by what they mean."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from pidlib.io.assets import ASSETS
+
+FORMS = ("singular", "plural", "words", "ing", "participle")
+
+
+class Lexicon:
+    """Words grouped into concepts; the words of one concept mean the same.
+
+    Each concept holds one list of words per inflection, head word first. No word belongs to
+    two concepts, so a swap by a synonym never changes what a caption says. The captions use
+    only the first two words of a list; the others are met only under attack.
+
+    Parameters
+    ----------
+    content : dict
+        Parsed content of `assets/lexicon.json`.
+
+    Examples
+    --------
+    >>> lexicon = Lexicon.load()
+    >>> lexicon.synonyms("dogs"), lexicon.synonyms("zebra"), lexicon.concept("lads")
+    (['canines', 'hounds', 'pooches', 'doggies'], [], 'boy')
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.concepts: dict[str, dict[str, Any]] = content["concepts"]
+        self._synonyms: dict[str, list[str]] = {}
+        self._concept: dict[str, str] = {}
+        for name, entry in self.concepts.items():
+            for words in (entry.get(form, []) for form in FORMS):
+                for word in words:
+                    known = self._synonyms.setdefault(word, [])
+                    known.extend(w for w in words if w != word and w not in known)
+                    self._concept[word] = name
+
+    @classmethod
+    @cache
+    def load(cls) -> Lexicon:
+        """Load the lexicon that ships with pidlib (read once)."""
+        return cls(json.loads((ASSETS / "lexicon.json").read_text(encoding="utf-8")))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words, in the order of the file."""
+        return tuple(self._concept)
+
+    def synonyms(self, word: str) -> list[str]:
+        """Words of the same meaning and inflection, without the word itself; any case counts."""
+        return list(self._synonyms.get(word.lower(), []))
+
+    def concept(self, word: str) -> str | None:
+        """Name of a word's concept, None for a word the lexicon does not hold."""
+        return self._concept.get(word.lower())
