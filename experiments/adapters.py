@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,6 @@ import numpy as np
 from datasets import Dataset, concatenate_datasets
 
 from experiments.training import (
-    Curve,
     FreeLB,
     LoraSettings,
     save_adapter,
@@ -65,6 +66,11 @@ class Training:
     kind: str = "standard"
     seed: int = 0
 
+    @property
+    def layers(self) -> dict[str, tuple[str, ...]]:
+        """Which layers are trained, where they bear other names than BERT's."""
+        return {"targets": TARGETS, "trained": ("score",)} if self.kind == "decoder" else {}
+
 
 TRAININGS = {
     "minilm-nli": Training(),
@@ -89,15 +95,21 @@ def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, D
         return train, validation
     tested, held = set(), set()
     for name in ("snli-test", "sick-test"):
-        tested |= {_texts(row) for row in load_nli(name)}
+        tested |= {texts_of(row) for row in load_nli(name)}
     for name in list(LICENCES)[1:]:
         rows = load_nli(name)
         if name == "snli-validation":
             rows, validation[name] = hold_out(rows, HELD_OUT)
-            held = {_texts(row) for row in validation[name]}
-        kept = [k for k, row in enumerate(rows) if _texts(row) not in tested | held]
-        train[name] = rows.select(kept)
+            held = {texts_of(row) for row in validation[name]}
+        unseen = [k for k, row in enumerate(rows) if texts_of(row) not in tested | held]
+        train[name] = rows.select(unseen)
     return train, validation
+
+
+def adapter_model(name: str) -> dict[str, Any]:
+    """Name and hashes of an adapter and its base, as a result file holds them."""
+    sha = training_record(name)["adapter"]["sha256"]
+    return {"name": name, "sha256": sha, "base": {"name": BASE, "sha256": BASE_SHA256}}
 
 
 def make_adapter(
@@ -114,69 +126,72 @@ def make_adapter(
         raise ValueError(f"unknown adapter {name!r}; known: {list(TRAININGS)}")
     if n is not None and target is None:
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
-    training = TRAININGS[name]
-    first = replace(settings or LoraSettings(), seed=training.seed)
-    if training.kind == "decoder":
-        first = replace(first, targets=TARGETS, trained=("score",))
-    stop = min(START_EPOCHS, first.epochs)
-    left = 1 - stop / first.epochs if stop < first.epochs else 1.0
-    last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
-    train, validation = training_data(n)
-    if n is not None:
-        train, validation = (
-            {key: rows.select(range(min(n, len(rows)))) for key, rows in part.items()}
-            for part in (train, validation)
-        )
-    started = time.perf_counter()
+    started, training = time.perf_counter(), TRAININGS[name]
+    train, validation = ({k: _first(part, n) for k, part in of.items()} for of in training_data(n))
     rows = concatenate_datasets(list(train.values()))
     report(f"{len(rows)} training pairs: { {key: len(part) for key, part in train.items()} }")
+    first = replace(settings or LoraSettings(), seed=training.seed, **training.layers)
+    fit = partial(_fit, training, validation, every=every, report=report)
 
+    stop = min(START_EPOCHS, first.epochs)
     begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
-    base = _fresh(training, "eager")  # its backward pass is the faster on a processor
-    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
+    curve = fit(rows, begun, first, stop=stop)
     start = begun / f"epoch-{stop}.safetensors"
+
     extra = rows.select(_twice(len(rows), training.seed))
     attacked: list[Outcome] = []
     if training.kind == "a2t":
-        extra, attacked = _attacked(
-            start, first, extra, len(train["captions"]), rows, begun, report
-        )
+        captions = len(train["captions"])
+        extra, attacked = _attacked(start, first, extra, captions, rows, begun, report)
     rows = concatenate_datasets([rows, extra])
-    run = runs / name
+    left = 1 - stop / first.epochs if stop < first.epochs else 1.0
+    last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
     method = FreeLB() if training.kind == "freelb" else None
-    base = _fresh(training, "eager")
-    end = train_lora(
-        *base, rows, validation, run, last, report, start=start, method=method, every=every
-    )
+    end = fit(rows, runs / name, last, start=start, method=method)
 
-    model = _trained(run / "epoch-1.safetensors", first, training)
     folder = target or ADAPTERS / name
-    adapter = save_adapter(model, folder, BASE)
+    model = _trained(runs / name / "epoch-1.safetensors", first, training)
+    seconds = sum(epoch["seconds"] for c in (curve, end) for epoch in c[:stop])
     record = {
         "name": name,
         "training": asdict(training),
         "base": {"name": BASE, "sha256": BASE_SHA256},
-        "adapter": adapter,
+        "adapter": save_adapter(model, folder, BASE),
         "note": "The model card of the base lists SNLI and MultiNLI among its pre-training pairs.",
         "data": [_source(key, part) for key, part in train.items()],
         "held_out": [_source(key, part) for key, part in validation.items()],
         "start": _stage(first, curve, stop) | {"sha256": sha256(start)},
-        "last": _stage(last, end, 1) | {"pairs": len(rows), "seen_twice": len(extra)},
-        "seconds": round(
-            sum(epoch["seconds"] for c in (curve, end) for epoch in c.epochs[:stop]), 1
-        ),
+        "last": _stage(last, end, 1)
+        | {"pairs": len(rows), "seen_twice": len(extra)}
+        | ({"freelb": asdict(method)} if method else {})
+        | ({"a2t": dict(sorted(Counter(o.status for o in attacked).items()))} if attacked else {}),
+        "seconds": round(seconds, 1),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
-    if method:
-        record["last"]["freelb"] = asdict(method)
-    if attacked:
-        kinds = [outcome.status for outcome in attacked]
-        record["last"]["a2t"] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-    write_json(folder / "training.json", record)
+    write_json(folder / "training.json", record)  # what is measured is what was written
     record["measured"] = _measure(folder, validation, n)
     write_json(folder / "training.json", record)
     report(f"measured: {record['measured']}; {time.perf_counter() - started:.0f} s in all")
     return record
+
+
+def _fit(
+    training: Training,
+    validation: Mapping[str, Dataset],
+    rows: Dataset,
+    folder: Path,
+    settings: LoraSettings,
+    *,
+    report: Callable[[str], None],
+    **more: Any,
+) -> list[dict[str, Any]]:
+    """Train from the base; eager attention has the faster backward pass on a processor."""
+    base = _fresh(training, "eager")
+    return train_lora(*base, rows, validation, folder, settings, report, **more)
+
+
+def _first(rows: Dataset, n: int | None) -> Dataset:
+    return rows if n is None else rows.select(range(min(n, len(rows))))
 
 
 def _twice(n: int, seed: int) -> list[int]:
@@ -214,25 +229,23 @@ def _attacked(
     model = _trained(start, settings, Training("a2t", settings.seed)).merge_and_unload()
     tokenizer = base_classifier(settings.seed).tokenizer
     places = _twice(len(rows), settings.seed)
-    parts = {"lexicon": [], "ppdb": []}
-    for k, place in enumerate(places):
-        parts["lexicon" if place < captions else "ppdb"].append(k)
-    changed, outcomes = {}, []
-    for resources, members in parts.items():
-        if not members:
+    split = sum(place < captions for place in places)  # places rise, and captions come first
+    changed, outcomes = [], []
+    for resources, part in (("lexicon", range(split)), ("ppdb", range(split, len(places)))):
+        if not part:
             continue
-        subset, ids = chosen.select(members), [places[k] for k in members]
+        subset, ids = chosen.select(part), [places[k] for k in part]
         log = folder / f"a2t-{resources}.jsonl"
-        found = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
-        report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in found)} of {len(found)}")
-        changed |= dict(zip(members, transfer_rows(subset, found, ids), strict=True))
-        outcomes += found
-    columns = {key: [changed[k][key] for k in range(len(places))] for key in rows.features}
+        new = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
+        report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in new)} of {len(new)}")
+        changed += transfer_rows(subset, new, ids)
+        outcomes += new
+    columns = {key: [row[key] for row in changed] for key in rows.features}
     return Dataset.from_dict(columns, features=rows.features), outcomes
 
 
-def _stage(settings: LoraSettings, curve: Curve, epochs: int) -> dict:
-    return {"settings": asdict(settings), "epochs": epochs, "curve": curve.epochs[:epochs]}
+def _stage(settings: LoraSettings, curve: list, epochs: int) -> dict:
+    return {"settings": asdict(settings), "epochs": epochs, "curve": curve[:epochs]}
 
 
 def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> list[dict]:
@@ -259,7 +272,8 @@ def _source(name: str, rows: Dataset) -> dict:
     }
 
 
-def _texts(row: dict) -> tuple[str, str]:
+def texts_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Both texts of a pair as they are compared."""
     return row["premise"].strip().lower(), row["hypothesis"].strip().lower()
 
 
