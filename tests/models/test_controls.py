@@ -9,10 +9,10 @@ import pytest
 
 import pidlib.estimation.pretrained as door
 from experiments.adapters import ship_control
-from experiments.record import stored_rows
 from pidlib import load_model, load_nli
 from pidlib.estimation.pretrained import controls, fit_record, load_control
 from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.trial_results import stored_rows
 from pidlib.models import training_record
 
 
@@ -57,7 +57,7 @@ def test_a_chosen_control_is_shipped_with_its_record(model, tmp_path):
     chosen = tmp_path / "terminal both"
     load_control("minilm-nli-terminal", model.model).save_pretrained(chosen)
     (chosen / "selection.json").write_text(json.dumps({"tried": [{"rho": 1.0}]}))
-    told = ["minilm-nli", "snli-validation", "python -m pidlib reproduce wiener"]
+    told = ["minilm-nli", "snli-validation", "python -m experiments run wiener"]
     record = ship_control(chosen, "one", *told, target=tmp_path / "out")
     assert json.loads((tmp_path / "out" / "one" / "fit.json").read_text()) == record
     assert record["tried"] == [{"rho": 1.0}] and record["data"]["rows"] == 6000

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import experiments.pmp as optima
-from experiments.pmp import OptimaTrial, conditions, judge, run_optima
-from experiments.record import unpack
+from experiments.experiment import record
+from experiments.pmp import PontryaginTrial, conditions, judge
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import unpack
 from pidlib.pid import PIDController
 
 
@@ -25,7 +26,7 @@ def setup(tiny):
     return model, tokenizer, rows, PIDController.from_batches(model, [batch], scheme="PID")
 
 
-TRIAL = OptimaTrial(n=14, sweeps=5, thresholds=(0.9, 0.8), c=0.1)
+TRIAL = PontryaginTrial(n=14, sweeps=5, thresholds=(0.9, 0.8), c=0.1)
 
 
 def test_every_law_is_compared_under_the_loss_it_was_made_for(setup):
@@ -63,21 +64,16 @@ def test_answers_are_those_of_the_control_and_costs_fall(setup):
 def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypatch):
     model, tokenizer, rows, fitted = setup
 
-    class Held(list):
-        def select(self, places):
-            return [self[k] for k in places]
-
-    held = Held(rows)
     monkeypatch.setattr(optima, "load_model", lambda name: (model, tokenizer))
-    monkeypatch.setattr(optima, "load_nli", lambda *a, **k: held)
+    monkeypatch.setattr(optima, "load_nli", lambda *a, **k: rows)
     monkeypatch.setattr(optima, "stored_rows", lambda *a: rows)
     monkeypatch.setattr(optima, "fit_rows", lambda *a: rows)
     monkeypatch.setattr(optima.PIDController, "fit", lambda *a, **k: fitted)
-    trial = OptimaTrial(n=6, sweeps=2, thresholds=(0.8,), c=0.1)
+    trial = PontryaginTrial(n=6, sweeps=2, thresholds=(0.8,), c=0.1)
     said = []
-    first = run_optima(trial, tmp_path / "results", tmp_path / "runs", said.append)
+    first = record(trial, tmp_path / "results", tmp_path / "runs", said.append)
     assert len(said) == 9 * 5
-    again = run_optima(trial, tmp_path / "results", tmp_path / "runs", said.append)
+    again = record(trial, tmp_path / "results", tmp_path / "runs", said.append)
     assert len(said) == 9 * 5 and again["counts"] == first["counts"]
     result = read_result(tmp_path / "results" / "pmp-snli-test-minilm-nli.json")
     assert "shrunk 80 relaxed" in result["examples"] and "shrunk 80 relaxed" not in result["costs"]
@@ -93,5 +89,5 @@ def test_sets_of_unequal_size_are_refused(setup, tmp_path, monkeypatch):
     )
     for n in (4, 0):
         with pytest.raises(ValueError, match=rf"n is {n} .*'pso': 3.*take from 1 to 3"):
-            run_optima(OptimaTrial(n=n), tmp_path, tmp_path, lambda line: None)
+            record(PontryaginTrial(n=n), tmp_path, tmp_path, lambda line: None)
     assert not list(tmp_path.iterdir())
