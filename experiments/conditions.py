@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from experiments.experiment import once
+from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
@@ -53,18 +53,14 @@ class Condition:
 class Conditions:
     """All that stands trial, made when it is first needed; choices are made once and kept."""
 
-    def __init__(self, trial: Trial, runs: Path, report: Callable[[str], None] = print) -> None:
+    def __init__(self, trial: Trial, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
         self.model, self.tokenizer = load_model(trial.model)
+        self.bare = Condition(self.model, self.tokenizer)
         self.learnt_on = trial.estimated_on or trial.data  # what estimates and rivals learn from
         self.words = trial.words_from or trial.resources  # of their random edits
         self.estimators = {control_name(*pair): pair for pair in trial.estimators}
         self._weights: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-    @cached_property
-    def bare(self) -> Condition:
-        """The model without control."""
-        return Condition(self.model, self.tokenizer)
 
     @cached_property
     def controls(self) -> dict[str, Feedback]:
@@ -94,21 +90,15 @@ class Conditions:
     def attacked(self) -> dict[str, Condition]:
         """All that is attacked by itself: controls, then rivals."""
         names = [control_name(*pair) for pair in self.trial.adaptive]
-        controls = {name: self.controls[name] for name in names if name in self.controls}
-        return {name: self._under(one, one.summary()) for name, one in controls.items()} | (
-            self.rivals
-        )
+        return {name: self._under(name) for name in names if name in self.controls} | self.rivals
 
     def judged(self) -> dict[str, Condition]:
         """All that is judged on every set, placebos too."""
-        conditions = {"none": self.bare} | {
-            name: self._under(control, control.summary()) for name, control in self.controls.items()
-        }
+        conditions = {"none": self.bare} | {name: self._under(name) for name in self.controls}
         for name in [control_name(*pair) for pair in self.trial.placebos]:
             for kind, seed in PLACEBOS if name in self.controls else ():
                 placebo = Placebo(self.controls[name], kind, seed)
-                summary = self.controls[name].summary()
-                conditions[f"{name}: {placebo.name}"] = self._under(placebo, summary)
+                conditions[f"{name}: {placebo.name}"] = self._under(name, placebo)
         return conditions | self.rivals
 
     def weights(self, model: Any) -> str:
@@ -128,8 +118,10 @@ class Conditions:
         """Random edits that estimates and rivals learn from."""
         return RandomEdits(mix, source=words_for(mix, self.words))
 
-    def _under(self, control: Any, summary: str) -> Condition:
-        return Condition(self.model, self.tokenizer, control, summary)
+    def _under(self, name: str, placebo: Placebo | None = None) -> Condition:
+        """The model under a control, or under a placebo of it."""
+        control = self.controls[name]
+        return Condition(self.model, self.tokenizer, placebo or control, control.summary())
 
     def _chosen(self, pair: tuple[str, str]) -> Path:
         return self.runs / self.trial.choice / " ".join(pair)

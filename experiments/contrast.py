@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model, texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
-from experiments.experiment import Experiment, once
+from experiments.experiment import Experiment, Report, once
 from experiments.fine_tuning import fine_tuned
 from experiments.record import counted, packed
 from experiments.trial import WIENER, Trial, fit_rows
@@ -48,7 +48,7 @@ class ContrastTrial(Experiment):
         """Stem of the result file."""
         return f"contrast-{self.data.partition('-')[0]}-{self.model}"
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every condition on every set."""
         rows = [dict(row) for row in load_nli(self.data)]
         other, wordnet = load_nli(COUNTERFACTUAL), WordNet()
@@ -90,9 +90,7 @@ class ContrastTrial(Experiment):
         }
 
 
-def conditions(
-    trial: ContrastTrial, runs: Path, report: Callable[[str], None] = print
-) -> dict[str, Condition]:
+def conditions(trial: ContrastTrial, runs: Path, report: Report = print) -> dict[str, Condition]:
     """Make all that is judged, as the recorded trial of the controls made them."""
     plain = Trial(
         trial.data,

@@ -6,7 +6,7 @@ import json
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "scale": "experiments.benchmarks.scale.ScaleBenchmark",
     "faults": "experiments.benchmarks.faults.FaultsBenchmark",
 }
+Report = Callable[[str], None]  # gets a line of progress
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Experiment:
         """All that decides the outcome besides data and model, as JSON holds it."""
         return json.loads(json.dumps(asdict(self)))
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Do the work; finished parts of it are kept in `runs`."""
         raise NotImplementedError
 
@@ -92,7 +93,7 @@ def _checked(settings: type[Experiment], given: Mapping[str, Any], where: str) -
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
         if problem["type"] == "unexpected_keyword_argument":
-            known = [field.name for field in fields(settings)]
+            known = list(settings.__dataclass_fields__)
             raise ValueError(f"{where}: unknown {place!r}; known: {known}") from None
         cause = problem.get("ctx", {}).get("error")
         if isinstance(cause, ValueError):  # of the settings themselves: it names the value
@@ -104,29 +105,26 @@ def record(
     experiment: Experiment,
     results: str | Path,
     runs: str | Path = "runs",
-    report: Callable[[str], None] = print,
+    report: Report = print,
     config: str | Path | None = None,
     only: str | None = None,
 ) -> dict[str, Any]:
     """Run an experiment, or one part of it, and write its result file."""
     results, runs, config = Path(results), Path(runs), config or experiment.name
     started = time.perf_counter()
-    if only is None:
-        found = experiment.run(results, runs, report)
-    elif only.partition(", ")[0] in experiment.parts:
-        found = experiment.run_part(only, results, runs, report)
-    else:
+    if only is not None and only.partition(", ")[0] not in experiment.parts:
         raise ValueError(f"no part {only!r} of {experiment.name}; known: {list(experiment.parts)}")
-    if found is None:  # a part that comes before the result
+    fields = experiment.run(results, runs, report, *([] if only is None else [only]))
+    if fields is None:  # a part that comes before the result
         return {}
     configuration = experiment.configuration
     for part in ("data", "model"):  # what is drawn at random has no file: the settings decide
-        found[part] = {"sha256": configuration_hash(configuration)} | found[part]
+        fields[part] = {"sha256": configuration_hash(configuration)} | fields[part]
     return write_result(
         results / f"{experiment.name}.json",
         command=f"python -m experiments run {config}",
         config=_path(config).name,
         configuration=configuration,
         seed=experiment.seed,
-        **{"seconds": time.perf_counter() - started} | found,
+        **{"seconds": time.perf_counter() - started} | fields,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from experiments.experiment import Report
 from experiments.training import LoraSettings, set_weights, train_lora, with_lora
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.controller import is_controlled
@@ -35,7 +36,7 @@ def fine_tuned(
     learning_rate: float = RATES[0],
     seed: int = 0,
     control: Estimator | None = None,
-    report: Callable[[str], None] = print,
+    report: Report = print,
 ) -> Any:
     """Fine-tune a copy of a model by LoRA on labelled text and on random changes of it.
 
@@ -111,7 +112,7 @@ def choose_fine_tuning(
     loss: float = LOSS,
     seed: int = 0,
     control: Estimator | None = None,
-    report: Callable[[str], None] = print,
+    report: Report = print,
 ) -> FineTuning:
     """Fine-tune at several rates; choose as `pidlib.estimation.choose` does."""
     if not rates or len(held) == 0:

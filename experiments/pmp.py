@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, once
+from experiments.experiment import Experiment, Report, once
 from experiments.record import counted, packed
 from experiments.trial import fit_rows
 from pidlib.attacks.attack import RECIPES
@@ -26,17 +26,8 @@ from pidlib.models import load_model
 from pidlib.pid import PIDController
 from pidlib.pontryagin import LOSSES, Pontryagin
 
-THRESHOLDS = (0.99, 0.95, 0.90, 0.85)
 PUBLISHED_SHARE = 0.72  # of the analytic control: what three steps of the published solver leave
 ANALYTIC = {"relaxed": "exact-gain", "running": "residual"}  # the law made for each loss
-
-
-class Judged(NamedTuple):
-    """Answers and costs of one control on one set."""
-
-    right: np.ndarray
-    costs: np.ndarray
-    left: float
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class PontryaginTrial(Experiment):
     n: int = 300
     sweeps: int = 20
     scheme: str = "PD"
-    thresholds: tuple[float, ...] = THRESHOLDS
+    thresholds: tuple[float, ...] = (0.99, 0.95, 0.90, 0.85)
     c: float = 1e-3
     fitted_on: int = 2000
 
@@ -57,7 +48,7 @@ class PontryaginTrial(Experiment):
         """Stem of the result file."""
         return f"pmp-{self.data}-{self.model}"
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every control on clean and attacked rows; finished cells are kept in `runs`."""
         sets = _sets(self, results)
         model, tokenizer = load_model(self.model)
@@ -81,8 +72,9 @@ class PontryaginTrial(Experiment):
                 cells[name][key] = once(
                     runs / self.name / f"{name} {key}.json",
                     {"weights": trained["sha256"], "rows": fingerprint(rows), **settings},
-                    partial(_cell, model, tokenizer, rows, control, f"{name} {key}", report),
+                    partial(judge, model, tokenizer, rows, control),
                 )
+                report(f"{name} {key}: cost {cells[name][key]['costs'][-1]:.4f}")
         right = {
             name: {key: unpack(cell["right"], cell["n"]) for key, cell in of.items()}
             for name, of in cells.items()
@@ -110,29 +102,6 @@ def _sets(trial: PontryaginTrial, results: Path) -> dict[str, Any]:
             f"{min(sizes.values())}, so that all are of one size"
         )
     return {key: part[: trial.n] for key, part in sets.items()}
-
-
-def _cell(
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    control: Pontryagin,
-    name: str,
-    report: Callable[[str], None],
-) -> dict[str, Any]:
-    """What is kept of one control on one set."""
-    started = time.perf_counter()
-    judged = judge(model, tokenizer, rows, control)
-    seconds = round(time.perf_counter() - started, 1)
-    share, cost = judged.right.mean(), judged.costs[-1]
-    report(f"{name}: right {share:.3f}, cost {cost:.4f}, {seconds} s")
-    return {
-        "right": pack(judged.right),
-        "n": len(judged.right),
-        "costs": [round(float(cost), 6) for cost in judged.costs],
-        "left": round(judged.left, 6),
-        "seconds": seconds,
-    }
 
 
 def conditions(fitted: PIDController, trial: PontryaginTrial) -> dict[str, Pontryagin]:
@@ -165,8 +134,9 @@ def judge(
     rows: Sequence[Mapping[str, Any]],
     control: Pontryagin,
     batch_size: int = 32,
-) -> Judged:
-    """Answer rows under a control and count what it cost."""
+) -> dict[str, Any]:
+    """Answer rows under a control and count what it cost a token, sweep by sweep."""
+    started = time.perf_counter()
     order = torch.tensor(label_order(model.config), device=input_device(model))
     right = np.zeros(len(rows), bool)
     curves, left, tokens = np.zeros(control.sweeps + 1), 0.0, 0
@@ -178,7 +148,13 @@ def judge(
         curves += np.pad(costs, (0, control.sweeps + 1 - len(costs)), "edge")
         left += float(solved.descent.left.sum())
         tokens += int(batch.inputs["attention_mask"].sum())
-    return Judged(right, curves / tokens, left / len(rows))
+    return {
+        "right": pack(right),
+        "n": len(right),
+        "costs": [round(float(cost), 6) for cost in curves / tokens],
+        "left": round(left / len(rows), 6),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
 
 
 def _of(cells: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from datasets import Dataset
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition, Conditions
-from experiments.experiment import once
+from experiments.experiment import Report, once
 from experiments.trial import Cell, Trial, held_rows
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
@@ -33,9 +33,7 @@ from pidlib.models import load_model
 class RunningTrial:
     """A trial under way: its conditions, its rows, its attacks, its verdict."""
 
-    def __init__(
-        self, trial: Trial, results: Path, runs: Path, report: Callable[[str], None] = print
-    ) -> None:
+    def __init__(self, trial: Trial, results: Path, runs: Path, report: Report = print) -> None:
         self.trial, self.results, self.runs, self.report = trial, results, runs, report
         self.conditions = Conditions(trial, runs, report)
         self._spent: dict[tuple[str, str], float] = {}
@@ -159,14 +157,17 @@ class RunningTrial:
         path = self.results / "attacks" / self.log(cell, name)
         file = read_outcomes(path)
         condition = self._attacked(cell)[name]
-        expected = {
+        wanted = {
             "weights_sha256": self.conditions.weights(condition.model),
             "recipe": cell.recipe,
             "seed": self._seed(cell),
             "data": self.trial.rows,
             "about": _about(condition) or {},
         }
-        _refuse_foreign(path, file.header["configuration"], expected)
+        there = file.header["configuration"]
+        if changed := [key for key in wanted if there.get(key) != wanted[key]]:
+            how = "; ".join(f"{k}: {there.get(k)!r} there, {wanted[k]!r} here" for k in changed)
+            raise ValueError(f"{path.name} holds another attack ({how}); attack again")
         return file.outcomes
 
     def _judged(self, name: str, condition: Condition, key: str, rows: list[dict]) -> np.ndarray:
@@ -251,14 +252,6 @@ def packed(right: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str,
 
 def _about(condition: Condition) -> dict[str, str] | None:
     return {"control": condition.summary} if condition.summary else None
-
-
-def _refuse_foreign(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse outcomes of another model, control, recipe, seed or data."""
-    changed = [key for key in wanted if stored.get(key) != wanted[key]]
-    if changed:
-        how = "; ".join(f"{k}: {stored.get(k)!r} there, {wanted[k]!r} here" for k in changed)
-        raise ValueError(f"{path.name} holds another attack ({how}); attack again")
 
 
 @contextmanager

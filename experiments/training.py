@@ -17,6 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
+from experiments.experiment import Report
 from pidlib.data.batches import MAX_LENGTH, texts
 from pidlib.data.labels import check_labels
 from pidlib.data.nli import fingerprint
@@ -83,8 +84,8 @@ def train_lora(
     rows: Sequence[Mapping[str, Any]],
     validation: Mapping[str, Sequence[Mapping[str, Any]]],
     out: Path,
-    settings: LoraSettings | None = None,
-    report: Callable[[str], None] = print,
+    settings: LoraSettings = LoraSettings(),
+    report: Report = print,
     *,
     start: Path | None = None,
     stop: int | None = None,
@@ -95,10 +96,9 @@ def train_lora(
 
     Returns loss, validation accuracy and seconds of each epoch.
     """
-    settings = settings or LoraSettings()
     backward = method.backward if method else plain_backward
     batches = _Batches(tokenizer, rows, settings)
-    learner = _Learner(with_lora(model, settings), settings, len(batches) * settings.epochs)
+    learner = _Learner(with_lora(model, settings), batches, settings, backward, report)
     out.mkdir(parents=True, exist_ok=True)
     run = {"settings": asdict(settings), "data": fingerprint(rows)}
     if start is not None:
@@ -111,10 +111,10 @@ def train_lora(
     unfinished = Checkpoint(out / "unfinished", run, every)
     stored = unfinished.begin({})
     for epoch in range(len(curve) + 1, (stop or settings.epochs) + 1):
-        same = stored is not None and stored.card["epoch"] == epoch  # else that epoch became whole
-        started = time.perf_counter() - (stored.card["seconds"] if same else 0.0)
-        begun = stored.tensors if same else None
-        losses = learner.epoch(epoch, batches, backward, begun, unfinished, started, report)
+        if stored is not None and stored.card["epoch"] != epoch:  # that epoch became whole
+            stored = None
+        started = time.perf_counter() - (stored.card["seconds"] if stored else 0.0)
+        losses = learner.epoch(epoch, started, stored and stored.tensors, unfinished)
         learner.model.eval()
         scores = {}
         for name, held in validation.items():
@@ -160,8 +160,17 @@ class _Batches:
 class _Learner:
     """A wrapped model and its optimiser."""
 
-    def __init__(self, model: Any, settings: LoraSettings, steps: int) -> None:
-        self.model, self.settings, self.steps = model, settings, steps
+    def __init__(
+        self,
+        model: Any,
+        batches: _Batches,
+        settings: LoraSettings,
+        backward: Callable[..., Tensor],
+        report: Report,
+    ) -> None:
+        self.model, self.batches, self.settings = model, batches, settings
+        self.backward, self.report = backward, report
+        self.steps = settings.epochs * len(batches)
         self.trained = {k: p for k, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(
             self.trained.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -170,12 +179,9 @@ class _Learner:
     def epoch(
         self,
         epoch: int,
-        batches: _Batches,
-        backward: Callable[..., Tensor],
+        started: float,
         stored: Mapping[str, Tensor] | None,
         unfinished: Checkpoint,
-        started: float,
-        report: Callable[[str], None],
     ) -> list[float]:
         """Train for one epoch, or for what is left of it; return the losses."""
         torch.manual_seed(self.settings.seed * 1000 + epoch)
@@ -185,38 +191,32 @@ class _Learner:
             losses = stored["losses"].tolist()
             self.take(stored)
             torch.set_rng_state(stored["random"])
-        step = (epoch - 1) * len(batches) + len(losses)
-        for inputs, labels in batches.of_epoch(epoch, len(losses)):
+        step = (epoch - 1) * len(self.batches) + len(losses)
+        for inputs, labels in self.batches.of_epoch(epoch, len(losses)):
             step += 1
-            losses.append(self._step(step, backward, inputs, labels))
+            losses.append(self._step(step, inputs, labels))
             if not np.isfinite(losses[-1]):
                 raise ValueError(f"the loss is {losses[-1]} at step {step}; lower learning_rate")
+            seconds = round(time.perf_counter() - started, 1)
             if unfinished.due:
                 tensors = {"losses": torch.tensor(losses, dtype=torch.float64)} | self.tensors()
                 tensors["random"] = torch.get_rng_state()
-                seconds = round(time.perf_counter() - started, 1)
                 unfinished.keep(tensors, step, epoch=epoch, seconds=seconds)
             if step % 200 == 0:
-                rate = (time.perf_counter() - started) / len(losses) / 60
-                report(
+                left = seconds / len(losses) * (self.steps - step) / 60
+                self.report(
                     f"epoch {epoch} step {step}/{self.steps} loss {np.mean(losses[-200:]):.4f} "
-                    f"about {rate * (self.steps - step):.1f} min left"
+                    f"about {left:.1f} min left"
                 )
         return losses
 
-    def _step(
-        self,
-        step: int,
-        backward: Callable[..., Tensor],
-        inputs: Mapping[str, Tensor],
-        labels: Tensor,
-    ) -> float:
+    def _step(self, step: int, inputs: Mapping[str, Tensor], labels: Tensor) -> float:
         """One step of the optimiser; its rate rises in the warm-up, then falls to 0."""
         rise = step / max(1, self.settings.warmup_steps)
         fall = max((self.steps - step) / self.steps, 0.0)
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate * min(rise, fall, 1.0)
-        loss = backward(self.model, inputs, labels)
+        loss = self.backward(self.model, inputs, labels)
         torch.nn.utils.clip_grad_norm_(self.trained.values(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from datasets import Dataset
 
 from experiments.adapters import HELD_OUT
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import SOURCES
 from pidlib.data.nli import hold_out, load_nli
@@ -138,29 +138,20 @@ class Trial(Experiment):
         most = self.swarm if cell.recipe == "pso" else self.n
         return min(most, self.adaptive_n if cell.chance else self.n, self.n)
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
-        """Attack, then judge; go on where it stopped."""
-        from experiments.record import RunningTrial
-
-        running = RunningTrial(self, results, runs, report)
-        for cell in self.cells:
-            running.attack(cell)
-        return running.judge()
-
-    def run_part(
-        self, part: str, results: Path, runs: Path, report: Callable[[str], None]
+    def run(
+        self, results: Path, runs: Path, report: Report, only: str | None = None
     ) -> dict[str, Any] | None:
-        """Run one attack, against one condition when it is named after a comma; or judge."""
+        """Attack, then judge; or one part: an attack, of one condition if a comma names it."""
         from experiments.record import RunningTrial
 
         running = RunningTrial(self, results, runs, report)
-        attack, _, condition = part.partition(", ")
+        part, _, condition = (only or "").partition(", ")
         if condition:
             _all_known("condition", (condition,), running.conditions.attacked())
-        if attack == JUDGE:
-            return running.judge()
-        running.attack(self.cells[self.parts.index(attack)], condition or None)
-        return None
+        for cell in self.cells:
+            if only is None or cell.name == part:
+                running.attack(cell, condition or None)
+        return running.judge() if only in (None, JUDGE) else None
 
 
 def _all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:

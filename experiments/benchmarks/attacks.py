@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pidlib.attacks.attack import attack
 from pidlib.attacks.attacker import Engine, seeded
+from pidlib.data.edits import COLUMNS
 
 
 class WrapperTrial(NamedTuple):
@@ -59,9 +60,8 @@ def compare_wrappers(
         search = recipes.RECIPES[recipe](clock, parts.parts_of(resources, recipe))
         results, started = [], time.perf_counter()
         for key, row in enumerate(rows):
-            columns = [c for c in ("premise", "hypothesis", "text") if c in row]
             with seeded(seed, key):
-                example = OrderedDict((c, row[c]) for c in columns)
+                example = OrderedDict((c, row[c]) for c in COLUMNS if c in row)
                 result = search.attack(example, int(row["label"]))
             text = result.perturbed_result.attacked_text.text
             results.append((type(result).__name__, text, int(result.num_queries)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -14,7 +13,7 @@ import torch
 
 from experiments.benchmarks.attacks import attack_pace, compare_wrappers
 from experiments.benchmarks.scale import peak_mb
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.results import configuration_hash
@@ -34,16 +33,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class FitCost:
-    """Cost of one fit in a process of its own."""
-
-    rows: int
-    tokens: int
-    seconds: float
-    peak_mb: float
-
-
-@dataclass(frozen=True)
 class ControlBenchmark(Experiment):
     """Fits of some sizes, controllers on 128 captions, and attacks on few of them."""
 
@@ -54,12 +43,12 @@ class ControlBenchmark(Experiment):
 
     name = "bench"
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Measure fit, control and attack on captions."""
         fits = []
         for size in self.sizes:
             fits.append(fit_cost(size))
-            report(f"fit on {size} pairs: {fits[-1].seconds:.1f} s, peak {fits[-1].peak_mb:.0f} MB")
+            report(f"a fit: {fits[-1]}")
         model, tokenizer = load_model(MODEL)
         controller = PIDController.fit(model, tokenizer, load_nli("captions", n=self.sizes[-1]))
         texts = load_nli("captions", split="test", n=128)
@@ -75,7 +64,7 @@ class ControlBenchmark(Experiment):
                 "sha256": configuration_hash({"blocks": controller.bases.origin.blocks}),
             },
             "counts": {
-                "fits": [asdict(cost) for cost in fits],
+                "fits": fits,
                 "controls": controls,
                 "control": controls["P-D 99 %"],
                 "attacks": {r: self._attack(model, tokenizer, texts, r, report) for r in RECIPES},
@@ -83,7 +72,7 @@ class ControlBenchmark(Experiment):
         }
 
     def _attack(
-        self, model: Any, tokenizer: Any, texts: Any, recipe: str, report: Callable[[str], None]
+        self, model: Any, tokenizer: Any, texts: Any, recipe: str, report: Report
     ) -> dict[str, Any]:
         """Pace of an attack, and of the same attacks through TextAttack's own wrapper."""
         pace = attack_pace(model, tokenizer, list(texts)[: 4 * self.pairs], recipe)
@@ -102,18 +91,19 @@ class ControlBenchmark(Experiment):
         return {"pace": pace._asdict(), **compared}
 
 
-def fit_cost(rows: int) -> FitCost:
+def fit_cost(rows: int) -> dict[str, Any]:
     """Fit in a new process, and note time and memory."""
     # `spawn`: a forked child would start with the parent's memory
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_one_fit, rows, torch.get_num_threads()).result()
 
 
-def _one_fit(size: int, threads: int) -> FitCost:
+def _one_fit(size: int, threads: int) -> dict[str, Any]:
     torch.set_num_threads(threads)
     model, tokenizer = load_model(MODEL)
     rows = load_nli("captions", n=size)
     start = time.perf_counter()
     controller = PIDController.fit(model, tokenizer, rows)
     seconds = time.perf_counter() - start
-    return FitCost(size, controller.bases.origin.tokens, seconds, peak_mb())
+    tokens = controller.bases.origin.tokens
+    return {"rows": size, "tokens": tokens, "seconds": seconds, "peak_mb": peak_mb()}

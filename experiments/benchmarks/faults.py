@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.io.files import sha256
 
@@ -101,7 +101,7 @@ def kill_at_random(
     folder: Path,
     seed: int = 0,
     in_a_row: int = IN_A_ROW,
-    report: Callable[[str], None] = print,
+    report: Report = print,
 ) -> Fault:
     """Run a job to its end once, then kill it at random moments, and compare every end.
 
@@ -206,7 +206,7 @@ class FaultsBenchmark(Experiment):
         commands = {job.name: job.command for job in JOBS}
         return super().configuration | {"signal": "SIGKILL", "jobs": commands}
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Kill, let go on, and write down what became of it."""
         faults = []
         with TemporaryDirectory() as scratch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.evaluation.timing import Ratio, ratio
 from pidlib.theory.subspaces import Moments, hosvd, principal_angles
 
@@ -36,7 +35,7 @@ class FitBenchmark(Experiment):
 
     name = "bench-fit"
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Time both ways."""
         cost = self.measure()
         report(f"bases from a stream: {cost.ratio} times as fast as the stored SVD")

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from datasets import IterableDataset
 from transformers import BertConfig, BertForSequenceClassification
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.data.captions.generator import captions
 from pidlib.data.labels import LABELS
@@ -40,7 +40,7 @@ class ScaleBenchmark(Experiment):
 
     name = "bench-scale"
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Measure both."""
         stream = stream_memory(self.sequences)
         report(str(stream))
@@ -113,16 +113,15 @@ def two_processes(rows: int, recipe: str) -> dict[str, Any]:
 def _launched(words: list[str], count: int) -> dict[str, Any]:
     """What a command prints as JSON, run by some processes of one thread each."""
     # whatever its name, this starts processes without graphics cards too; --cpu starts one
-    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", str(count)]
-    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0", "-m"]
-    quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    quiet["TOKENIZERS_PARALLELISM"] = "false"
+    launch = f"accelerate.commands.launch --multi_gpu --num_processes {count} --num_machines 1"
+    launch += " --mixed_precision no --dynamo_backend no --num_cpu_threads_per_process 1"
+    launch += " --main_process_port 0 -m"
+    quiet = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(
-        [sys.executable, "-m", *(launch if count > 1 else []), "pidlib", *words],
+        [sys.executable, "-m", *(launch.split() if count > 1 else []), "pidlib", *words],
         capture_output=True,
         text=True,
-        env=quiet,
+        env=os.environ | quiet,
         check=False,
     )
     if done.returncode:

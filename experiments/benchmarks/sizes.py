@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.evaluation.timing import ARCHITECTURES, RANKS, TOKENS, Ratio, SizeCost, build, size_cost
 
 
@@ -31,7 +30,7 @@ class SizesBenchmark(Experiment):
         """The settings, and what else was timed."""
         return super().configuration | {"ranks": RANKS, "dtype": "float32"}
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Time every architecture, on a graphics card where there is one."""
         device = "cuda" if torch.cuda.is_available() else "cpu"
         cells = []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Report
 from pidlib.theory.gains import predicted_error
 from pidlib.theory.riccati import riccati, rollout
 from pidlib.theory.systems import LinearSystem, orthogonal_system
@@ -43,7 +42,7 @@ class TheoryBenchmark(Experiment):
                 f"{self.systems} systems, {self.rounds} rounds: give at least 1 of each"
             )
 
-    def run(self, results: Path, runs: Path, report: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Time the check and note the largest difference."""
         cost = self.measure()
         report(

@@ -10,7 +10,7 @@ import torch
 
 import experiments.benchmarks.control as benchmarks
 from experiments.benchmarks import attacks
-from experiments.benchmarks.control import ControlBenchmark, FitCost
+from experiments.benchmarks.control import ControlBenchmark
 from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.timing import operations, overhead
@@ -53,7 +53,7 @@ def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):
     rows, said = tiny.rows(20), []
     trial = attacks.WrapperTrial(3, 40, True, 2.0, 0.1, 3.0, 0.2)
     pace = attacks.Pace(2.0, 3.0, 40.0, 30.0, 0.8)
-    monkeypatch.setattr(benchmarks, "fit_cost", lambda rows: FitCost(9, 90, 1.0, 500.0))
+    monkeypatch.setattr(benchmarks, "fit_cost", lambda rows: {"rows": rows})
     monkeypatch.setattr(benchmarks, "load_model", lambda name: (model, tiny.tokenizer()))
     monkeypatch.setattr(benchmarks, "load_nli", lambda *a, **k: rows)
     monkeypatch.setattr(benchmarks, "compare_wrappers", lambda *a: trial)

@@ -44,6 +44,10 @@ def test_every_law_is_compared_under_the_loss_it_was_made_for(setup):
     assert gains == {"P": pytest.approx(0.36), "D": pytest.approx(0.36)}
 
 
+def answers(cell):
+    return unpack(cell["right"], cell["n"])
+
+
 def test_answers_are_those_of_the_control_and_costs_fall(setup):
     model, tokenizer, rows, fitted = setup
     made = conditions(fitted, TRIAL)
@@ -51,14 +55,14 @@ def test_answers_are_those_of_the_control_and_costs_fall(setup):
         with made[name].controller.attached(model):
             expected = right_answers(model, tokenizer, rows)
         found = judge(model, tokenizer, rows, made[name], batch_size=4)
-        assert (found.right == expected).all() and found.costs.shape == (1,)
+        assert (answers(found) == expected).all() and len(found["costs"]) == 1
     none = judge(model, tokenizer, rows, made["none 80 relaxed"])
-    assert (none.right == right_answers(model, tokenizer, rows)).all()
+    assert (answers(none) == right_answers(model, tokenizer, rows)).all()
     for loss, law in (("relaxed", "exact-gain"), ("running", "residual")):
         best = judge(model, tokenizer, rows, made[f"PMP 80 {loss}"])
         start = judge(model, tokenizer, rows, made[f"{law} 80 {loss}"])
-        assert best.costs.shape == (6,) and best.costs[0] == pytest.approx(start.costs[0])
-        assert (np.diff(best.costs) <= 0).all() and best.costs[-1] < start.costs[-1]
+        assert len(best["costs"]) == 6 and best["costs"][0] == pytest.approx(start["costs"][0])
+        assert (np.diff(best["costs"]) <= 0).all() and best["costs"][-1] < start["costs"][-1]
 
 
 def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypatch):
@@ -73,8 +77,9 @@ def test_the_run_writes_a_whole_file_and_goes_on(setup, tiny, tmp_path, monkeypa
     said = []
     first = record(trial, tmp_path / "results", tmp_path / "runs", said.append)
     assert len(said) == 9 * 5
+    monkeypatch.setattr(optima, "judge", None)  # would fail when called
     again = record(trial, tmp_path / "results", tmp_path / "runs", said.append)
-    assert len(said) == 9 * 5 and again["counts"] == first["counts"]
+    assert again["counts"] == first["counts"]
     result = read_result(tmp_path / "results" / "pmp-snli-test-minilm-nli.json")
     assert "shrunk 80 relaxed" in result["examples"] and "shrunk 80 relaxed" not in result["costs"]
     bits = unpack(result["examples"]["PMP 80 running"]["pso"], 6)
