@@ -66,16 +66,18 @@ def read_experiment(config: str | Path) -> Experiment:
         raise FileNotFoundError(f"no configuration {str(config)!r}; known: {known}")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name} is not TOML ({error})") from None
     kind = given.pop("experiment", None)
-    if kind not in EXPERIMENTS:
+    if kind not in list(EXPERIMENTS):
         raise ValueError(
             f"{path.name}: unknown experiment {kind!r}; known: {', '.join(EXPERIMENTS)}"
         )
     module, _, name = EXPERIMENTS[kind].rpartition(".")
     settings = getattr(import_module(module), name)
-    return _checked(settings, given | ({"kind": kind} if kind == "wiener" else {}), path.name)
+    if hasattr(settings, "kind"):  # one class for two of them
+        given["kind"] = kind
+    return _checked(settings, given, path.name)
 
 
 def _path(config: str | Path) -> Path:

@@ -203,8 +203,8 @@ class FaultsBenchmark(Experiment):
     @property
     def configuration(self) -> dict[str, Any]:
         """The settings, the signal and the commands."""
-        commands = {job.name: job.command for job in JOBS}
-        return super().configuration | {"signal": "SIGKILL", "jobs": commands}
+        jobs = {job.name: job.command for job in JOBS}
+        return super().configuration | {"signal": "SIGKILL", "jobs": jobs}
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Kill, let go on, and write down what became of it."""

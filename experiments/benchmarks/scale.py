@@ -72,10 +72,9 @@ def stream_memory(sequences: int, marks: int = MARKS) -> dict[str, Any]:
             yield texts[k % len(texts)]
 
     tokenizer = load_tokenizer(base_folder())
-    names = {"id2label": dict(enumerate(LABELS))}
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=128, **names,
+        intermediate_size=128, id2label=dict(enumerate(LABELS)),
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -47,6 +47,7 @@ def test_the_history_tells_how_it_was_recorded(name):
     [
         ('experiment = "magic"', "unknown experiment 'magic'; known: trial, wiener"),
         ("n = 3", "unknown experiment None"),
+        ("experiment = [1]", r"unknown experiment \[1\]"),
         ('experiment = "trial"\nrows = 3', r"unknown 'rows'; known: \['data', 'model', 'n'"),
         ('experiment = "trial"\nn = "3"', "n is '3': .*integer"),
         ('experiment = "trial"\nn = 3.5', "n is 3.5: .*integer"),
