@@ -70,9 +70,7 @@ def read_experiment(config: str | Path) -> Experiment:
         raise ValueError(f"{path.name} is not TOML ({error})") from None
     kind = given.pop("experiment", None)
     if kind not in list(EXPERIMENTS):
-        raise ValueError(
-            f"{path.name}: unknown experiment {kind!r}; known: {', '.join(EXPERIMENTS)}"
-        )
+        raise ValueError(f"{path.name}: unknown experiment {kind!r}; known: {list(EXPERIMENTS)}")
     module, _, name = EXPERIMENTS[kind].rpartition(".")
     settings = getattr(import_module(module), name)
     if hasattr(settings, "kind"):  # one class for two of them

@@ -22,7 +22,7 @@ from experiments.experiment import Experiment, Report
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.io.files import sha256
 
-IN_A_ROW = 10
+IN_A_ROW, SIGNAL = 10, "SIGKILL"
 
 
 class Job(NamedTuple):
@@ -203,8 +203,7 @@ class FaultsBenchmark(Experiment):
     @property
     def configuration(self) -> dict[str, Any]:
         """The settings, the signal and the commands."""
-        jobs = {job.name: job.command for job in JOBS}
-        return super().configuration | {"signal": "SIGKILL", "jobs": jobs}
+        return super().configuration | {"signal": SIGNAL, "jobs": {j.name: j.command for j in JOBS}}
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Kill, let go on, and write down what became of it."""

@@ -45,7 +45,7 @@ def test_the_history_tells_how_it_was_recorded(name):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('experiment = "magic"', "unknown experiment 'magic'; known: trial, wiener"),
+        ('experiment = "magic"', r"unknown experiment 'magic'; known: \['trial', 'wiener'"),
         ("n = 3", "unknown experiment None"),
         ("experiment = [1]", r"unknown experiment \[1\]"),
         ('experiment = "trial"\nrows = 3', r"unknown 'rows'; known: \['data', 'model', 'n'"),
