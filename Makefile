@@ -59,7 +59,7 @@ lab: $(STAMP)
 	$(PY) -m jupyter lab --notebook-dir=notebooks
 
 bench: $(STAMP)
-	$(PY) -m pidlib bench
+	for name in bench-theory bench bench-fit bench-cost; do $(PY) -m experiments run $$name || exit; done
 
 # PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
 canary: $(STAMP)

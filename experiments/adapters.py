@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from datasets import Dataset, concatenate_datasets
 
+from experiments.experiment import Report
 from experiments.training import (
-    Curve,
     FreeLB,
     LoraSettings,
     save_adapter,
@@ -26,10 +26,7 @@ from experiments.training import (
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
-from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.pretrained import CONTROLS
 from pidlib.evaluation.accuracy import predict
-from pidlib.io.environment import versions
 from pidlib.io.files import sha256, write_json
 from pidlib.models import (
     ADAPTERS,
@@ -45,14 +42,14 @@ from pidlib.models import (
     training_record,
 )
 
-SNLI = "SNLI 1.0, CC BY-SA 4.0"
 LICENCES = {
     "captions": "made by pidlib, CC BY 4.0",
-    "snli-validation": SNLI,
+    "snli-validation": "SNLI 1.0, CC BY-SA 4.0",
     "snli-counterfactual-train": "counterfactually augmented SNLI, CC BY-SA 4.0",
     "sick-train": "SICK, CC BY-NC-SA 3.0 (non-commercial)",
     "sick-trial": "SICK, CC BY-NC-SA 3.0 (non-commercial)",
 }
+TESTS = ("snli-test", "sick-test")
 HELD_OUT = 1000
 START_EPOCHS = 3  # shared by all trainings of a seed
 EXTRA = 2000  # pairs that the last epoch sees twice, for A2T the second time attacked
@@ -64,6 +61,11 @@ class Training:
 
     kind: str = "standard"
     seed: int = 0
+
+    @property
+    def layers(self) -> dict[str, tuple[str, ...]]:
+        """Which layers are trained, where they bear other names than BERT's."""
+        return {"targets": TARGETS, "trained": ("score",)} if self.kind == "decoder" else {}
 
 
 TRAININGS = {
@@ -88,16 +90,22 @@ def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, D
     if not os.environ.get(VARIABLE):
         return train, validation
     tested, held = set(), set()
-    for name in ("snli-test", "sick-test"):
-        tested |= {_texts(row) for row in load_nli(name)}
+    for name in TESTS:
+        tested |= {texts_of(row) for row in load_nli(name)}
     for name in list(LICENCES)[1:]:
         rows = load_nli(name)
         if name == "snli-validation":
             rows, validation[name] = hold_out(rows, HELD_OUT)
-            held = {_texts(row) for row in validation[name]}
-        kept = [k for k, row in enumerate(rows) if _texts(row) not in tested | held]
-        train[name] = rows.select(kept)
+            held = {texts_of(row) for row in validation[name]}
+        unseen = [k for k, row in enumerate(rows) if texts_of(row) not in tested | held]
+        train[name] = rows.select(unseen)
     return train, validation
+
+
+def adapter_model(name: str) -> dict[str, Any]:
+    """Name and hashes of an adapter and its base, as a result file holds them."""
+    sha = training_record(name)["adapter"]["sha256"]
+    return {"name": name, "sha256": sha, "base": {"name": BASE, "sha256": BASE_SHA256}}
 
 
 def make_adapter(
@@ -105,7 +113,7 @@ def make_adapter(
     runs: Path,
     settings: LoraSettings | None = None,
     n: int | None = None,
-    report: Callable[[str], None] = print,
+    report: Report = print,
     target: Path | None = None,
     every: float = 60.0,
 ) -> dict:
@@ -114,69 +122,71 @@ def make_adapter(
         raise ValueError(f"unknown adapter {name!r}; known: {list(TRAININGS)}")
     if n is not None and target is None:
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
-    training = TRAININGS[name]
-    first = replace(settings or LoraSettings(), seed=training.seed)
-    if training.kind == "decoder":
-        first = replace(first, targets=TARGETS, trained=("score",))
-    stop = min(START_EPOCHS, first.epochs)
-    left = 1 - stop / first.epochs if stop < first.epochs else 1.0
-    last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
-    train, validation = training_data(n)
-    if n is not None:
-        train, validation = (
-            {key: rows.select(range(min(n, len(rows)))) for key, rows in part.items()}
-            for part in (train, validation)
-        )
     started = time.perf_counter()
-    rows = concatenate_datasets(list(train.values()))
-    report(f"{len(rows)} training pairs: { {key: len(part) for key, part in train.items()} }")
-
-    begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
-    base = _fresh(training, "eager")  # its backward pass is the faster on a processor
-    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
-    start = begun / f"epoch-{stop}.safetensors"
-    extra = rows.select(_twice(len(rows), training.seed))
-    attacked: list[Outcome] = []
-    if training.kind == "a2t":
-        extra, attacked = _attacked(
-            start, first, extra, len(train["captions"]), rows, begun, report
-        )
-    rows = concatenate_datasets([rows, extra])
-    run = runs / name
-    method = FreeLB() if training.kind == "freelb" else None
-    base = _fresh(training, "eager")
-    end = train_lora(
-        *base, rows, validation, run, last, report, start=start, method=method, every=every
-    )
-
-    model = _trained(run / "epoch-1.safetensors", first, training)
+    train, validation = ({k: _first(part, n) for k, part in of.items()} for of in training_data(n))
+    report(f"training pairs: { {key: len(part) for key, part in train.items()} }")
+    model, stages = _train(name, runs, settings or LoraSettings(), train, validation, report, every)
     folder = target or ADAPTERS / name
-    adapter = save_adapter(model, folder, BASE)
     record = {
         "name": name,
-        "training": asdict(training),
+        "training": asdict(TRAININGS[name]),
         "base": {"name": BASE, "sha256": BASE_SHA256},
-        "adapter": adapter,
+        "adapter": save_adapter(model, folder, BASE),
         "note": "The model card of the base lists SNLI and MultiNLI among its pre-training pairs.",
         "data": [_source(key, part) for key, part in train.items()],
         "held_out": [_source(key, part) for key, part in validation.items()],
-        "start": _stage(first, curve, stop) | {"sha256": sha256(start)},
-        "last": _stage(last, end, 1) | {"pairs": len(rows), "seen_twice": len(extra)},
-        "seconds": round(
-            sum(epoch["seconds"] for c in (curve, end) for epoch in c.epochs[:stop]), 1
-        ),
+        **stages,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
-    if method:
-        record["last"]["freelb"] = asdict(method)
-    if attacked:
-        kinds = [outcome.status for outcome in attacked]
-        record["last"]["a2t"] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-    write_json(folder / "training.json", record)
+    write_json(folder / "training.json", record)  # what is measured is what was written
     record["measured"] = _measure(folder, validation, n)
     write_json(folder / "training.json", record)
     report(f"measured: {record['measured']}; {time.perf_counter() - started:.0f} s in all")
     return record
+
+
+def _train(
+    name: str,
+    runs: Path,
+    settings: LoraSettings,
+    train: Mapping[str, Dataset],
+    validation: Mapping[str, Dataset],
+    report: Report,
+    every: float,
+) -> tuple[Any, dict[str, Any]]:
+    """The start that trainings share, then the last epoch; the model and what was done."""
+    training, rows = TRAININGS[name], concatenate_datasets(list(train.values()))
+    first = replace(settings, seed=training.seed, **training.layers)
+    stop = min(START_EPOCHS, first.epochs)
+    begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
+    base = _fresh(training, "eager")  # its backward pass is the faster on a processor
+    curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
+    start = begun / f"epoch-{stop}.safetensors"
+
+    extra, more = rows.select(_twice(len(rows), training.seed)), {}
+    if training.kind == "a2t":
+        captions = len(train["captions"])
+        extra, attacked = _attacked(start, first, extra, captions, rows, begun, report)
+        more["a2t"] = dict(sorted(Counter(outcome.status for outcome in attacked).items()))
+    rows = concatenate_datasets([rows, extra])
+    left = 1 - stop / first.epochs if stop < first.epochs else 1.0
+    last = replace(first, epochs=1, warmup_steps=0, learning_rate=left * first.learning_rate)
+    method = FreeLB() if training.kind == "freelb" else None
+    if method:
+        more["freelb"] = asdict(method)
+    end = train_lora(
+        *_fresh(training, "eager"), rows, validation, runs / name, last, report,
+        start=start, method=method, every=every,
+    )  # fmt: skip
+    return _trained(runs / name / "epoch-1.safetensors", first, training), {
+        "start": _stage(first, curve, stop) | {"sha256": sha256(start)},
+        "last": _stage(last, end, 1) | {"pairs": len(rows), "seen_twice": len(extra)} | more,
+        "seconds": round(sum(epoch["seconds"] for c in (curve, end) for epoch in c[:stop]), 1),
+    }
+
+
+def _first(rows: Dataset, n: int | None) -> Dataset:
+    return rows if n is None else rows.select(range(min(n, len(rows))))
 
 
 def _twice(n: int, seed: int) -> list[int]:
@@ -208,31 +218,29 @@ def _attacked(
     captions: int,
     rows: Dataset,
     folder: Path,
-    report: Callable[[str], None],
+    report: Report,
 ) -> tuple[Dataset, list[Outcome]]:
     """Attack the chosen rows by A2T; captions with the lexicon, real text with PPDB."""
     model = _trained(start, settings, Training("a2t", settings.seed)).merge_and_unload()
     tokenizer = base_classifier(settings.seed).tokenizer
     places = _twice(len(rows), settings.seed)
-    parts = {"lexicon": [], "ppdb": []}
-    for k, place in enumerate(places):
-        parts["lexicon" if place < captions else "ppdb"].append(k)
-    changed, outcomes = {}, []
-    for resources, members in parts.items():
-        if not members:
+    split = sum(place < captions for place in places)  # places rise, and captions come first
+    changed, outcomes = [], []
+    for resources, part in (("lexicon", range(split)), ("ppdb", range(split, len(places)))):
+        if not part:
             continue
-        subset, ids = chosen.select(members), [places[k] for k in members]
+        subset, ids = chosen.select(part), [places[k] for k in part]
         log = folder / f"a2t-{resources}.jsonl"
-        found = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
-        report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in found)} of {len(found)}")
-        changed |= dict(zip(members, transfer_rows(subset, found, ids), strict=True))
-        outcomes += found
-    columns = {key: [changed[k][key] for k in range(len(places))] for key in rows.features}
+        new = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
+        report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in new)} of {len(new)}")
+        changed += transfer_rows(subset, new, ids)
+        outcomes += new
+    columns = {key: [row[key] for row in changed] for key in rows.features}
     return Dataset.from_dict(columns, features=rows.features), outcomes
 
 
-def _stage(settings: LoraSettings, curve: Curve, epochs: int) -> dict:
-    return {"settings": asdict(settings), "epochs": epochs, "curve": curve.epochs[:epochs]}
+def _stage(settings: LoraSettings, curve: list, epochs: int) -> dict:
+    return {"settings": asdict(settings), "epochs": epochs, "curve": curve[:epochs]}
 
 
 def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> list[dict]:
@@ -241,8 +249,7 @@ def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> lis
     tests = {f"{key} (held out)": rows for key, rows in validation.items()}
     tests["captions test"] = load_nli("captions", split="test", n=n)
     if os.environ.get(VARIABLE):
-        tests["snli-test"] = load_nli("snli-test", n=n)
-        tests["sick-test"] = load_nli("sick-test", n=n)
+        tests |= {name: load_nli(name, n=n) for name in TESTS}
     measured = []
     for key, rows in tests.items():
         right = int(np.sum(predict(*loaded, rows) == np.array(rows["label"])))
@@ -251,36 +258,10 @@ def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> lis
 
 
 def _source(name: str, rows: Dataset) -> dict:
-    return {
-        "name": name,
-        "n": len(rows),
-        "sha256": fingerprint(rows),
-        "licence": LICENCES[name],
-    }
+    sha = fingerprint(rows)
+    return {"name": name, "n": len(rows), "sha256": sha, "licence": LICENCES[name]}
 
 
-def _texts(row: dict) -> tuple[str, str]:
+def texts_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Both texts of a pair as they are compared."""
     return row["premise"].strip().lower(), row["hypothesis"].strip().lower()
-
-
-def ship_control(
-    chosen: Path, name: str, model: str, data: str, command: str, target: Path = CONTROLS
-) -> dict[str, Any]:
-    """Put a chosen control beside the adapters, with its record."""
-    if data not in LICENCES:
-        raise ValueError(f"the licence of {data!r} is not known; known: {list(LICENCES)}")
-    estimator = Estimator.from_pretrained(chosen)
-    choice = json.loads((Path(chosen) / "selection.json").read_text(encoding="utf-8"))
-    record = {
-        "model": model,
-        "adapter_sha256": training_record(model)["adapter"]["sha256"],
-        "summary": estimator.summary(),
-        "data": {"name": data, "licence": LICENCES[data], "rows": estimator.origin.rows},
-        "command": command,
-        "tried": choice["tried"],
-        "versions": versions(),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
-    estimator.save_pretrained(target / name)
-    write_json(target / name / "fit.json", record)
-    return record

@@ -1,169 +1,228 @@
-"""The line-up of a trial: its model, its controls, what replaces them, and their rivals."""
+"""The conditions of a trial: its model, its controls, their placebos, and their rivals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from experiments.rivals import ESTIMATED_ON, IN_LOOP, TUNED_ON, Contender, estimating, rival
-from experiments.trial import WITH, Trial, fit_rows, held_rows
+from experiments.experiment import Report, once
+from experiments.fine_tuning import choose_fine_tuning
+from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
+from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Feedback
-from pidlib.estimation.estimator import Estimator
+from pidlib.data.edits import COLUMNS, word_spans
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import TERMINAL, Estimator
+from pidlib.estimation.selection import RHOS, choose
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name
+from pidlib.io.files import write_json
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 
 PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("negative", 0))
+ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
+STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
+TUNED_ON = ESTIMATED_ON[TERMINAL]
 
 
-class LineUp:
+@dataclass(frozen=True)
+class Condition:
+    """One model on trial, with what stands before it and what hangs on it."""
+
+    model: Any
+    tokenizer: Any
+    control: Any = None
+    summary: str | None = None
+
+    def attached(self) -> AbstractContextManager:
+        """Attach the control, if there is one, for as long as the context lasts."""
+        return nullcontext() if self.control is None else self.control.attached(self.model)
+
+
+class Conditions:
     """All that stands trial, made when it is first needed; choices are made once and kept."""
 
-    def __init__(self, trial: Trial, runs: Path, report: Callable[[str], None] = print) -> None:
+    def __init__(self, trial: Trial, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
         self.model, self.tokenizer = load_model(trial.model)
+        self.bare = Condition(self.model, self.tokenizer)
+        self.learnt_on = trial.estimated_on or trial.data  # what estimates and rivals learn from
+        self.words = trial.words_from or trial.resources  # of their random edits
+        self.estimators = {control_name(*pair): pair for pair in trial.estimators}
+        self._weights: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     @cached_property
     def controls(self) -> dict[str, Feedback]:
         """Controls by name; one fit serves every scheme and threshold."""
-        chosen = fit_rows(self.trial.data, self.trial.fitted_on)
-        fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
-        made: dict[str, Feedback] = {
+        rows = fit_rows(self.trial.data, self.trial.fitted_on)
+        fitted = PIDController.fit(self.model, self.tokenizer, rows, scheme="PID", c=self.trial.c)
+        controls: dict[str, Feedback | None] = {
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
         }
-        for pair in self.trial.estimators:
-            chosen = self._estimating(pair, self.model, self._chosen(pair))
-            if chosen is not None:
-                made[control_name(*pair)] = chosen
-        return made
+        for name, pair in self.estimators.items():
+            controls[name] = self._estimating(pair, self.model, self._chosen(pair))
+        return _without_none(controls)
 
     @cached_property
-    def rivals(self) -> dict[str, Contender]:
-        """Rivals by name."""
-        made: dict[str, Contender | None] = {}
+    def rivals(self) -> dict[str, Condition]:
+        """What could be done instead of control, or together with one, by name."""
+        rivals: dict[str, Condition | None] = {}
         for name in self.trial.rivals:
             alone, _, control = name.partition(WITH)
-            if control and control not in self.controls:  # no setting of it was good enough
-                continue
-            if control:
-                made[name] = self._paired(alone, control, made)
-            else:
-                made[name] = self._alone(alone)
-        return {name: one for name, one in made.items() if one is not None}
+            if not control:
+                rivals[name] = self._alone(alone)
+            elif control in self.controls:  # else no setting of it was good enough
+                rivals[name] = self._paired(alone, control, rivals)
+        return _without_none(rivals)
 
-    def contenders(self) -> dict[str, Contender]:
+    def attacked(self) -> dict[str, Condition]:
         """All that is attacked by itself: controls, then rivals."""
-        wanted = [control_name(*pair) for pair in self.trial.adaptive]
-        found = {
-            name: Contender(
-                self.model, self.tokenizer, self.controls[name], self.controls[name].summary()
-            )
-            for name in wanted
-            if name in self.controls  # else no setting was good enough
-        }
-        return found | self.rivals
+        names = [control_name(*pair) for pair in self.trial.adaptive]
+        return {name: self._under(name) for name in names if name in self.controls} | self.rivals
 
-    def conditions(self) -> dict[str, Contender]:
-        """All that is judged on every set; placebos and rivals are."""
-        found: dict[str, Any] = {"none": None, **self.controls}
-        wanted = [control_name(*pair) for pair in self.trial.placebos]
-        for control in [name for name in wanted if name in self.controls]:
-            for kind, seed in PLACEBOS:
-                placebo = Placebo(self.controls[control], kind, seed)
-                found[f"{control}: {placebo.name}"] = placebo
-        made = {}
-        for name, control in found.items():
-            settings = getattr(control, "controller", control)
-            told = settings.summary() if settings else None
-            made[name] = Contender(self.model, self.tokenizer, control, told)
-        return made | self.rivals
+    def judged(self) -> dict[str, Condition]:
+        """All that is judged on every set, placebos too."""
+        conditions = {"none": self.bare} | {name: self._under(name) for name in self.controls}
+        for name in [control_name(*pair) for pair in self.trial.placebos]:
+            for kind, seed in PLACEBOS if name in self.controls else ():
+                placebo = Placebo(self.controls[name], kind, seed)
+                conditions[f"{name}: {placebo.name}"] = self._under(name, placebo)
+        return conditions | self.rivals
 
-    @property
-    def learnt_on(self) -> str:
-        """Text that estimating controls and rivals learn from."""
-        return self.trial.estimated_on or self.trial.data
-
-    @cached_property
-    def weights(self) -> str:
-        """Hash of the model's weights."""
-        return weights_sha256(self.model)
+    def weights(self, model: Any) -> str:
+        """Hash of a model's weights, computed once."""
+        if model not in self._weights:
+            self._weights[model] = weights_sha256(model)
+        return self._weights[model]
 
     def selection(self) -> dict[str, list]:
         """What was tried for each estimating control."""
-        found = {}
-        for pair in self.trial.estimators:
-            kept = (self._chosen(pair) / "selection.json").read_text(encoding="utf-8")
-            found[control_name(*pair)] = json.loads(kept)["tried"]
-        return found
+        return {
+            name: json.loads((self._chosen(pair) / "selection.json").read_text("utf-8"))["tried"]
+            for name, pair in self.estimators.items()
+        }
 
-    def _paired(
-        self, alone: str, control: str, made: Mapping[str, Contender | None]
-    ) -> Contender | None:
-        """A rival that works with a control."""
-        feedback, place = self.controls[control], self.runs / self.trial.choice
-        if alone == IN_LOOP:
-            one = self._alone("fine-tuned", place / f"{IN_LOOP} {control}", feedback)
-        else:
-            one = made[alone] if alone in made else self._alone(alone)
-            if one is not None and one.model is not self.model:
-                pair = next(p for p in self.trial.estimators if control_name(*p) == control)
-                folder = place / f"{alone} {' '.join(pair)}"
-                feedback = self._estimating(pair, one.model, folder)
-        if one is None or feedback is None:
-            return None
-        told = f"{one.told}; {feedback.summary()}"
-        return replace(one, control=one.control or feedback, told=told)  # in the loop: has its own
+    def edits(self, mix: str) -> RandomEdits:
+        """Random edits that estimates and rivals learn from."""
+        return RandomEdits(mix, source=words_for(mix, self.words))
 
-    def _alone(
-        self, name: str, folder: Path | None = None, control: Estimator | None = None
-    ) -> Contender | None:
-        data = self.learnt_on
-        return rival(
-            name,
-            self.model,
-            self.tokenizer,
-            fit_rows(data, TUNED_ON),
-            held_rows(data),
-            words_for("both", self._words),
-            folder or self.runs / self.trial.choice / name,
-            self.trial.seed,
-            control,
-            self.report,
-        )
-
-    def _estimating(self, pair: tuple[str, str], model: Any, folder: Path) -> Estimator | None:
-        data = self.learnt_on
-        found = estimating(
-            *pair,
-            model,
-            self.tokenizer,
-            fit_rows(data, ESTIMATED_ON[pair[0]]),
-            held_rows(data),
-            words_for(pair[1], self._words),
-            folder,
-            {
-                "weights": self.weights if model is self.model else weights_sha256(model),
-                "seed": self.trial.seed,
-                "resources": self._words,
-            },
-            self.report,
-        )
-        if found is None:
-            self.report(f"no setting of {control_name(*pair)!r} keeps its clean loss small")
-        return found
-
-    @property
-    def _words(self) -> str:
-        """Source of the words of their random edits."""
-        return self.trial.words_from or self.trial.resources
+    def _under(self, name: str, placebo: Placebo | None = None) -> Condition:
+        """The model under a control, or under a placebo of it."""
+        control = self.controls[name]
+        return Condition(self.model, self.tokenizer, placebo or control, control.summary())
 
     def _chosen(self, pair: tuple[str, str]) -> Path:
         return self.runs / self.trial.choice / " ".join(pair)
+
+    def _estimating(self, pair: tuple[str, str], model: Any, folder: Path) -> Estimator | None:
+        """Choose an estimating control on held-out rows, once; it is kept in a folder."""
+        rule, mix = pair
+        rows, held = fit_rows(self.learnt_on, ESTIMATED_ON[rule]), held_rows(self.learnt_on)
+        settings = {
+            "weights": self.weights(model),
+            "seed": self.trial.seed,
+            "resources": self.words,
+            "rows": len(rows),
+            "held": len(held),
+            "rhos": list(STRENGTHS[rule]),
+        }
+
+        def select() -> dict[str, Any]:
+            selection = choose(
+                model,
+                self.tokenizer,
+                rows,
+                held,
+                self.edits(mix),
+                rhos=STRENGTHS[rule],
+                rule="regression" if rule == WIENER else rule,
+                seed=self.trial.seed,
+                report=self.report,
+            )
+            if selection.estimator is not None:
+                selection.estimator.save_pretrained(folder)
+            tried = [setting._asdict() for setting in selection.tried]
+            return {"tried": tried, "chosen": selection.estimator is not None}
+
+        stored = once(folder / "selection.json", settings, select)
+        if not stored["chosen"]:
+            self.report(f"no setting of {control_name(*pair)!r} keeps its clean loss small")
+            return None
+        return Estimator.from_pretrained(folder)
+
+    def _alone(
+        self, name: str, folder: Path | None = None, control: Estimator | None = None
+    ) -> Condition | None:
+        """A normaliser of spelling, or a fine-tuned copy, with a control in place if one is given.
+
+        None where no rate of the fine-tuning is good enough.
+        """
+        rows, held = fit_rows(self.learnt_on, TUNED_ON), held_rows(self.learnt_on)
+        if name == "spelling":
+            summary = f"spelling normalised, symspellpy {version('symspellpy')}"
+            mended = NormalisedTokenizer(self.tokenizer, _normaliser(rows))
+            return Condition(self.model, mended, None, summary)
+        folder = folder or self.runs / self.trial.choice / name
+        tuned = choose_fine_tuning(
+            self.model,
+            self.tokenizer,
+            rows,
+            held,
+            self.edits("both"),
+            folder,
+            seed=self.trial.seed,
+            control=control,
+            report=self.report,
+        )
+        write_json(folder / "selection.json", [rate._asdict() for rate in tuned.tried])
+        if tuned.model is None:
+            return None
+        summary = tuned_summary(tuned.model, len(rows), tuned.chosen.rate)
+        carried = control and control.carried_to(tuned.model)
+        return Condition(tuned.model, self.tokenizer, carried, summary)
+
+    def _paired(
+        self, alone: str, control: str, rivals: Mapping[str, Condition | None]
+    ) -> Condition | None:
+        """A rival that works with a control."""
+        feedback, folder = self.controls[control], self.runs / self.trial.choice
+        if alone == IN_LOOP:
+            rival = self._alone("fine-tuned", folder / f"{IN_LOOP} {control}", feedback)
+        else:
+            rival = rivals[alone] if alone in rivals else self._alone(alone)
+            if rival is not None and rival.model is not self.model:
+                pair = self.estimators[control]
+                folder = folder / f"{alone} {' '.join(pair)}"
+                feedback = self._estimating(pair, rival.model, folder)
+        if rival is None or feedback is None:
+            return None
+        summary = f"{rival.summary}; {feedback.summary()}"
+        return replace(rival, control=rival.control or feedback, summary=summary)
+
+
+def tuned_summary(model: Any, rows: int, rate: float) -> str:
+    """What tells one fine-tuned copy from another."""
+    return f"fine-tuned on {rows} rows, rate {rate:g}, {weights_sha256(model)[:8]}"
+
+
+def _normaliser(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
+    """One that knows the words that rows hold twice."""
+    texts = (row[c] for row in rows for c in COLUMNS if isinstance(row.get(c), str))
+    words = Counter(text[a:b].lower() for text in texts for a, b in word_spans(text))
+    return SpellingNormaliser(known={word for word, times in words.items() if times > 1})
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

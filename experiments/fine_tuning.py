@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 
 import torch
 
+from experiments.experiment import Report
 from experiments.training import LoraSettings, set_weights, train_lora, with_lora
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.controller import is_controlled
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.selection import LOSS, best_affordable
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.hooks import find_blocks
 from pidlib.models import TARGETS
 
 RATES = (1e-4, 3e-4, 1e-3)
+NEEDED = ("premise", "hypothesis", "label")
 
 
 def fine_tuned(
@@ -33,7 +36,7 @@ def fine_tuned(
     learning_rate: float = RATES[0],
     seed: int = 0,
     control: Estimator | None = None,
-    report: Callable[[str], None] = print,
+    report: Report = print,
 ) -> Any:
     """Fine-tune a copy of a model by LoRA on labelled text and on random changes of it.
 
@@ -44,15 +47,7 @@ def fine_tuned(
     plain = deepcopy(model)
     if hasattr(plain, "merge_and_unload"):
         plain = plain.merge_and_unload()
-    both = [dict(rows[k]) for k in range(len(rows))]
-    needed = ("premise", "hypothesis", "label")
-    for k, row in enumerate(both):
-        if missing := [key for key in needed if key not in row]:
-            raise ValueError(f"row {k} has no {missing[0]!r}; fine-tuning needs {list(needed)}")
-    both += [row for row, _ in perturbed_rows(rows, perturbed, seed)]
-    order = label_order(plain.config)  # the loss takes the model's own numbers of the labels
-    for row, label in zip(both, check_labels(row["label"] for row in both), strict=True):
-        row["label"] = order[label]
+    both = _both(rows, perturbed, seed, plain.config)
     names = {name.rpartition(".")[2] for name, _ in plain.named_modules()}
     decoder = {"targets": TARGETS, "trained": ("score",)} if "q_proj" in names else {}
     steps = -(-len(both) // LoraSettings.batch_size)
@@ -73,6 +68,21 @@ def fine_tuned(
     # into a copy of its own: nothing of peft stays behind, and dropout is as it was
     plain.load_state_dict(wrapped.merge_and_unload().state_dict())
     return plain.eval()
+
+
+def _both(
+    rows: Sequence[Mapping[str, Any]], perturbed: Perturb, seed: int, config: Any
+) -> list[dict[str, Any]]:
+    """Rows as they are, then changed, labelled in the model's own numbers, as the loss takes."""
+    both = [dict(row) for row in rows]
+    for k, row in enumerate(both):
+        if missing := [key for key in NEEDED if key not in row]:
+            raise ValueError(f"row {k} has no {missing[0]!r}; fine-tuning needs {list(NEEDED)}")
+    both += [row for row, _ in perturbed_rows(rows, perturbed, seed)]
+    order = label_order(config)
+    for row, label in zip(both, check_labels(row["label"] for row in both), strict=True):
+        row["label"] = order[label]
+    return both
 
 
 class Rate(NamedTuple):
@@ -99,30 +109,30 @@ def choose_fine_tuning(
     perturbed: Perturb,
     out: str | Path,
     rates: Sequence[float] = RATES,
-    loss: float = 0.01,
+    loss: float = LOSS,
     seed: int = 0,
     control: Estimator | None = None,
-    report: Callable[[str], None] = lambda _: None,
+    report: Report = print,
 ) -> FineTuning:
-    """Fine-tune at several rates; choose by the rule of `pidlib.estimation.selection.choose`."""
+    """Fine-tune at several rates; choose as `pidlib.estimation.choose` does."""
     if not rates or len(held) == 0:
         raise ValueError(f"rates {list(rates)}, {len(held)} held-out rows: give at least one each")
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
-    def judged(rate: float, one: Any, feedback: Estimator | None = None) -> Rate:
-        with nullcontext() if feedback is None else feedback.attached(one):
-            return Rate(rate, *(float(right_answers(one, tokenizer, part).mean()) for part in sets))
+    def judged(rate: float, model: Any, feedback: Estimator | None = None) -> Rate:
+        with nullcontext() if feedback is None else feedback.attached(model):
+            shares = (float(right_answers(model, tokenizer, part).mean()) for part in sets)
+            return Rate(rate, *shares)
 
-    tried, best, taken = [judged(0.0, model)], None, None
+    tried, copies = [judged(0.0, model)], [None]
     for rate in rates:
-        made = fine_tuned(
+        copy = fine_tuned(
             model, tokenizer, rows, perturbed, Path(out) / f"rate-{rate:g}",
             learning_rate=rate, seed=seed, control=control, report=report,
         )  # fmt: skip
-        one = judged(float(rate), made, control and control.carried_to(made))
-        tried.append(one)
-        report(f"rate {rate:g}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}")
-        cheap = tried[0].clean - one.clean <= loss + 1e-12
-        if cheap and (best is None or one.perturbed > best.perturbed):
-            best, taken = one, made
-    return FineTuning(taken, tuple(tried), best or tried[0])
+        tried.append(judged(float(rate), copy, control and control.carried_to(copy)))
+        copies.append(copy)
+        clean, changed = tried[-1][1:]
+        report(f"rate {rate:g}: clean {clean:.3f}, perturbed {changed:.3f}")
+    chosen = best_affordable(tried, loss)
+    return FineTuning(copies[tried.index(chosen)], tuple(tried), chosen)

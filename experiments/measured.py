@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.record import answers, control_name, gains_over_none, proportions
 from pidlib.evaluation.accuracy import Paired, bootstrap, compare
 from pidlib.evaluation.claims import ATTACKS, VERDICTS, claims
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.fair_trial import FairTrial
 from pidlib.evaluation.paper import TRAININGS, recorded_trials
 from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import answers, control_name, gains_over_none, proportions
 
 PD = control_name("PD", 0.99)
 SETS = tuple(name.lower() for name in ATTACKS)

@@ -30,11 +30,11 @@ class SpellingNormaliser:
 
     def __call__(self, text: str) -> str:
         """Return the text with every word mended."""
-        text, end, made = text.translate(_letters()), 0, []
+        text, end, pieces = text.translate(_letters()), 0, []
         for start, stop in word_spans(text):
-            made += [text[end:start], self._word(text[start:stop])]
+            pieces += [text[end:start], self._word(text[start:stop])]
             end = stop
-        return "".join(made) + text[end:]
+        return "".join(pieces) + text[end:]
 
     def _word(self, word: str) -> str:
         if word not in self._mended:
@@ -48,8 +48,8 @@ class SpellingNormaliser:
             return part
         from symspellpy import Verbosity
 
-        found = _speller().lookup(part.lower(), Verbosity.TOP)  # nearest, then most frequent
-        new = found[0].term if found else part
+        nearest = _speller().lookup(part.lower(), Verbosity.TOP)  # of those, the most frequent
+        new = nearest[0].term if nearest else part
         return new[0].upper() + new[1:] if part[0].isupper() else new
 
     def _is_right(self, word: str) -> bool:
@@ -99,8 +99,8 @@ class NormalisedTokenizer:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "tokenizer":  # asked of a copy half made
             raise AttributeError(name)
-        found = getattr(self.tokenizer, name)
-        return partial(self._read, found) if name in _READERS else found
+        value = getattr(self.tokenizer, name)
+        return partial(self._read, value) if name in _READERS else value
 
     def _read(self, reader: Callable, text: Any, text_pair: Any = None, **settings: Any) -> Any:
         if settings.get("return_offsets_mapping"):

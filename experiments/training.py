@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
+from experiments.experiment import Report
 from pidlib.data.batches import MAX_LENGTH, texts
 from pidlib.data.labels import check_labels
 from pidlib.data.nli import fingerprint
 from pidlib.evaluation.accuracy import predict
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.files import sha256, write_json, write_tensors
+
+MOMENTS = {"step": "step", "mean": "exp_avg", "square": "exp_avg_sq"}  # names in checkpoints
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,6 @@ class LoraSettings:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate is {self.learning_rate}; it must be above 0")
-
-
-@dataclass
-class Curve:
-    """Loss and validation accuracy after each epoch."""
-
-    epochs: list[dict] = field(default_factory=list)
 
 
 def with_lora(model: Any, settings: LoraSettings) -> Any:
@@ -88,96 +84,159 @@ def train_lora(
     rows: Sequence[Mapping[str, Any]],
     validation: Mapping[str, Sequence[Mapping[str, Any]]],
     out: Path,
-    settings: LoraSettings | None = None,
-    report: Callable[[str], None] = print,
+    settings: LoraSettings = LoraSettings(),
+    report: Report = print,
     *,
     start: Path | None = None,
     stop: int | None = None,
     method: FreeLB | None = None,
     every: float = 60.0,
-) -> Curve:
-    """Fine-tune with LoRA, writing a checkpoint after each epoch, and now and then within one."""
-    settings = settings or LoraSettings()
+) -> list[dict[str, Any]]:
+    """Fine-tune with LoRA, writing a checkpoint after each epoch, and now and then within one.
+
+    Returns loss, validation accuracy and seconds of each epoch.
+    """
     backward = method.backward if method else plain_backward
-    labels = torch.tensor(check_labels([rows[k]["label"] for k in range(len(rows))]))
-    first, second = texts(rows)
-    encoded = tokenizer(first, second, truncation=True, max_length=MAX_LENGTH)["input_ids"]
-    kinds = tokenizer(first, second, truncation=True, max_length=MAX_LENGTH).get("token_type_ids")
-    lengths = np.array([len(ids) for ids in encoded])
-    truth = {k: np.array([row["label"] for row in held]) for k, held in validation.items()}
-    peft_model = with_lora(model, settings)
-    trained = {k: p for k, p in peft_model.named_parameters() if p.requires_grad}
-    optimizer = torch.optim.AdamW(
-        trained.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
-    steps = settings.epochs * -(-len(rows) // settings.batch_size)
+    batches = _Batches(tokenizer, rows, settings)
+    learner = _Learner(with_lora(model, settings), batches, settings, backward, report)
     out.mkdir(parents=True, exist_ok=True)
     run = {"settings": asdict(settings), "data": fingerprint(rows)}
     if start is not None:
         run["start"] = sha256(start)
-        _restore(start, trained, optimizer)
+        learner.take(load_file(start))
     if method is not None:
         run["method"] = asdict(method)
     run = json.loads(json.dumps(run))
-    curve = _resume(out, run, trained, optimizer)
-    step = len(curve.epochs) * -(-len(rows) // settings.batch_size)
+    curve = _resume(out, run, learner)
     unfinished = Checkpoint(out / "unfinished", run, every)
-    kept = unfinished.begin({})
-    for epoch in range(len(curve.epochs) + 1, (stop or settings.epochs) + 1):
-        torch.manual_seed(settings.seed * 1000 + epoch)
-        peft_model.train()
-        started, losses = time.perf_counter(), []
-        if kept is not None and kept.card["epoch"] == epoch:  # else that epoch became whole
-            started -= kept.card["seconds"]
-            losses = kept.tensors["losses"].tolist()
-            _take(kept.tensors, trained, optimizer)
-            torch.set_rng_state(kept.tensors["random"])
-        parts = _shuffled(lengths, settings.batch_size, settings.seed * 1000 + epoch)
-        step += len(losses)
-        for part in parts[len(losses) :]:
-            step += 1
-            rise, fall = step / max(1, settings.warmup_steps), (steps - step) / steps
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * min(rise, max(fall, 0.0), 1.0)
-            features = {"input_ids": [encoded[k] for k in part]}
-            if kinds is not None:
-                features["token_type_ids"] = [kinds[k] for k in part]
-            inputs = tokenizer.pad(features, return_tensors="pt")
-            loss = backward(peft_model, inputs, labels[part])
-            torch.nn.utils.clip_grad_norm_(trained.values(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            losses.append(float(loss))
-            if not np.isfinite(losses[-1]):
-                raise ValueError(f"the loss is {losses[-1]} at step {step}; lower learning_rate")
-            if unfinished.due:
-                now = {"losses": torch.tensor(losses, dtype=torch.float64)}
-                now |= _given(trained, optimizer) | {"random": torch.get_rng_state()}
-                spent = round(time.perf_counter() - started, 1)
-                unfinished.keep(now, step, epoch=epoch, seconds=spent)
-            if step % 200 == 0:
-                rate = (time.perf_counter() - started) / len(losses)
-                report(
-                    f"epoch {epoch} step {step}/{steps} loss {np.mean(losses[-200:]):.4f} "
-                    f"about {rate * (steps - step) / 60:.1f} min left"
-                )
-        peft_model.eval()
-        scores = {
-            name: float(np.mean(predict(peft_model, tokenizer, held) == truth[name]))
-            for name, held in validation.items()
-        }
-        curve.epochs.append(
+    stored = unfinished.begin({})
+    for epoch in range(len(curve) + 1, (stop or settings.epochs) + 1):
+        if stored is not None and stored.card["epoch"] != epoch:  # that epoch became whole
+            stored = None
+        started = time.perf_counter() - (stored.card["seconds"] if stored else 0.0)
+        losses = learner.epoch(epoch, started, stored and stored.tensors, unfinished)
+        learner.model.eval()
+        scores = {}
+        for name, held in validation.items():
+            right = predict(learner.model, tokenizer, held) == np.array([r["label"] for r in held])
+            scores[name] = round(float(np.mean(right)), 5)
+        curve.append(
             {
                 "epoch": epoch,
                 "loss": round(float(np.mean(losses)), 5),
-                "validation": {k: round(v, 5) for k, v in scores.items()},
+                "validation": scores,
                 "seconds": round(time.perf_counter() - started, 1),
             }
         )
-        _checkpoint(out, run, curve, _given(trained, optimizer))
+        write_tensors(out / f"epoch-{epoch}.safetensors", learner.tensors())
+        write_json(out / "curve.json", {"run": run, "epochs": curve})
         unfinished.clear()
-        report(f"epoch {epoch}: {curve.epochs[-1]}")
+        report(f"epoch {epoch}: {curve[-1]}")
     return curve
+
+
+class _Batches:
+    """Tokenised rows, in another order of batches each epoch."""
+
+    def __init__(
+        self, tokenizer: Any, rows: Sequence[Mapping[str, Any]], settings: LoraSettings
+    ) -> None:
+        self.labels = torch.tensor(check_labels([row["label"] for row in rows]))
+        encoded = tokenizer(*texts(rows), truncation=True, max_length=MAX_LENGTH)
+        self.columns = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
+        self.lengths = np.array([len(ids) for ids in encoded["input_ids"]])
+        self.tokenizer, self.size, self.seed = tokenizer, settings.batch_size, settings.seed
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.size)
+
+    def of_epoch(self, epoch: int, after: int) -> Iterator[tuple[Mapping[str, Tensor], Tensor]]:
+        """Inputs and labels of an epoch's batches, the first few left out."""
+        for part in _shuffled(self.lengths, self.size, self.seed * 1000 + epoch)[after:]:
+            features = {key: [column[k] for k in part] for key, column in self.columns.items()}
+            yield self.tokenizer.pad(features, return_tensors="pt"), self.labels[part]
+
+
+class _Learner:
+    """A wrapped model and its optimiser."""
+
+    def __init__(
+        self,
+        model: Any,
+        batches: _Batches,
+        settings: LoraSettings,
+        backward: Callable[..., Tensor],
+        report: Report,
+    ) -> None:
+        self.model, self.batches, self.settings = model, batches, settings
+        self.backward, self.report = backward, report
+        self.steps = settings.epochs * len(batches)
+        self.trained = {k: p for k, p in model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(
+            self.trained.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+
+    def epoch(
+        self,
+        epoch: int,
+        started: float,
+        stored: Mapping[str, Tensor] | None,
+        unfinished: Checkpoint,
+    ) -> list[float]:
+        """Train for one epoch, or for what is left of it; return the losses."""
+        torch.manual_seed(self.settings.seed * 1000 + epoch)
+        self.model.train()
+        losses: list[float] = []
+        if stored is not None:
+            losses = stored["losses"].tolist()
+            self.take(stored)
+            torch.set_rng_state(stored["random"])
+        step = (epoch - 1) * len(self.batches) + len(losses)
+        for inputs, labels in self.batches.of_epoch(epoch, len(losses)):
+            step += 1
+            losses.append(self._step(step, inputs, labels))
+            if not np.isfinite(losses[-1]):
+                raise ValueError(f"the loss is {losses[-1]} at step {step}; lower learning_rate")
+            seconds = round(time.perf_counter() - started, 1)
+            if unfinished.due:
+                tensors = {"losses": torch.tensor(losses, dtype=torch.float64)} | self.tensors()
+                tensors["random"] = torch.get_rng_state()
+                unfinished.keep(tensors, step, epoch=epoch, seconds=seconds)
+            if step % 200 == 0:
+                left = seconds / len(losses) * (self.steps - step) / 60
+                self.report(
+                    f"epoch {epoch} step {step}/{self.steps} loss {np.mean(losses[-200:]):.4f} "
+                    f"about {left:.1f} min left"
+                )
+        return losses
+
+    def _step(self, step: int, inputs: Mapping[str, Tensor], labels: Tensor) -> float:
+        """One step of the optimiser; its rate rises in the warm-up, then falls to 0."""
+        rise = step / max(1, self.settings.warmup_steps)
+        fall = max((self.steps - step) / self.steps, 0.0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.learning_rate * min(rise, fall, 1.0)
+        loss = self.backward(self.model, inputs, labels)
+        torch.nn.utils.clip_grad_norm_(self.trained.values(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return float(loss)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights and moments of the optimiser, copied."""
+        tensors = {f"weight.{k}": p.detach().clone() for k, p in self.trained.items()}
+        for k, p in self.trained.items():
+            state = self.optimizer.state[p]
+            tensors |= {f"{ours}.{k}": state[theirs].clone() for ours, theirs in MOMENTS.items()}
+        return tensors
+
+    def take(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take weights and moments from a checkpoint."""
+        for k, p in self.trained.items():
+            p.data.copy_(tensors[f"weight.{k}"])
+            self.optimizer.state[p] = {
+                theirs: tensors[f"{ours}.{k}"] for ours, theirs in MOMENTS.items()
+            }
 
 
 def _shuffled(lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
@@ -194,50 +253,18 @@ def _shuffled(lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarra
     return parts
 
 
-def _given(trained: dict, optimizer: Any) -> dict[str, torch.Tensor]:
-    """Weights and moments of the optimiser, copied."""
-    tensors = {f"weight.{k}": p.detach().clone() for k, p in trained.items()}
-    for k, p in trained.items():
-        state = optimizer.state[p]
-        tensors[f"mean.{k}"] = state["exp_avg"].clone()
-        tensors[f"square.{k}"] = state["exp_avg_sq"].clone()
-        tensors[f"step.{k}"] = state["step"].clone()
-    return tensors
-
-
-def _checkpoint(out: Path, run: dict, curve: Curve, tensors: dict) -> None:
-    write_tensors(out / f"epoch-{len(curve.epochs)}.safetensors", tensors)
-    write_json(out / "curve.json", {"run": run, "epochs": curve.epochs})
-
-
-def _resume(out: Path, run: dict, trained: dict, optimizer: Any) -> Curve:
+def _resume(out: Path, run: dict, learner: _Learner) -> list[dict[str, Any]]:
     path = out / "curve.json"
     if not path.is_file():
-        return Curve()
-    seen = json.loads(path.read_text(encoding="utf-8"))
-    if seen["run"] != run:
+        return []
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if stored["run"] != run:
         raise ValueError(
             f"{out.name} holds a training with other settings or data; name another folder, "
             "or remove it"
         )
-    curve = Curve(seen["epochs"])
-    _restore(out / f"epoch-{len(curve.epochs)}.safetensors", trained, optimizer)
-    return curve
-
-
-def _restore(checkpoint: Path, trained: dict, optimizer: Any) -> None:
-    """Take weights and moments from a checkpoint."""
-    _take(load_file(checkpoint), trained, optimizer)
-
-
-def _take(tensors: Mapping[str, torch.Tensor], trained: dict, optimizer: Any) -> None:
-    for k, p in trained.items():
-        p.data.copy_(tensors[f"weight.{k}"])
-        optimizer.state[p] = {
-            "step": tensors[f"step.{k}"],
-            "exp_avg": tensors[f"mean.{k}"],
-            "exp_avg_sq": tensors[f"square.{k}"],
-        }
+    learner.take(load_file(out / f"epoch-{len(stored['epochs'])}.safetensors"))
+    return stored["epochs"]
 
 
 def set_weights(model: Any, checkpoint: Path) -> None:
@@ -259,8 +286,7 @@ def save_adapter(model: Any, folder: Path, base: str) -> dict:
     digest = write_tensors(partial / "adapter_model.safetensors", state)
     config = model.peft_config["default"].to_dict()
     config.update(base_model_name_or_path=base, inference_mode=True)
-    config = {k: sorted(v) if isinstance(v, set) else v for k, v in config.items()}
-    write_json(partial / "adapter_config.json", _plain(config))
+    write_json(partial / "adapter_config.json", json.loads(json.dumps(config, default=_plain)))
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(partial, folder)
     size = (folder / "adapter_model.safetensors").stat().st_size
@@ -268,14 +294,8 @@ def save_adapter(model: Any, folder: Path, base: str) -> dict:
 
 
 def _plain(value: Any) -> Any:
-    """Keep of a configuration what JSON can hold; enumerations by their value."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(v) for v in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return getattr(value, "value", value)
-    return getattr(value, "value", str(value))
+    """What JSON has no form for: sets in order, enumerations by their value."""
+    return sorted(value) if isinstance(value, set) else getattr(value, "value", str(value))
 
 
 def plain_backward(model: Any, inputs: Mapping[str, Tensor], labels: Tensor) -> Tensor:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 
 from experiments.adapters import HELD_OUT
-from experiments.rivals import IN_LOOP, RIVALS, WIENER
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import SOURCES
 from pidlib.data.nli import hold_out, load_nli
@@ -15,12 +18,33 @@ from pidlib.data.perturbations import MIXES
 from pidlib.estimation.estimator import TERMINAL
 from pidlib.evaluation.trial_results import ADAPTIVE, CONTROLS, RESTARTED, WIDENED, control_name
 
-RANDOM = ("pso", "textbugger")  # recipes that another seed changes
+WIENER = "wiener"
+RIVALS = ("fine-tuned", "spelling")
+IN_LOOP = "fine-tuned-in-loop"  # only with a control, which is in place during the training
 WITH = " + "  # between a rival and the control that it works with
+RANDOM = ("pso", "textbugger")  # recipes that another seed changes
+JUDGE = "judge"  # the part of a trial that comes after the attacks
+
+
+class Cell(NamedTuple):
+    """One attack of a trial: which chance of the attacker, and the recipe."""
+
+    chance: str
+    recipe: str
+
+    @property
+    def name(self) -> str:
+        """Name of the attack in result files."""
+        return self.chance + self.recipe
+
+    @property
+    def again(self) -> bool:
+        """Whether it attacks what withstood an attack."""
+        return self.chance in (RESTARTED, WIDENED)
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Experiment):
     """One model on one data set: every attack, every control, and what to compare them with."""
 
     data: str = "captions"
@@ -32,8 +56,8 @@ class Trial:
     recipes: tuple[str, ...] = RECIPES
     resources: str = "lexicon"
     controls: tuple[tuple[str, float], ...] = CONTROLS
-    placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
-    adaptive: tuple[tuple[str, float], ...] = ()
+    placebos: tuple[tuple[str, float | str], ...] = (("PD", 0.99), ("PD", 0.95))
+    adaptive: tuple[tuple[str, float | str], ...] = ()
     adaptive_n: int = 1000
     estimators: tuple[tuple[str, str], ...] = ()
     estimated_on: str = ""
@@ -53,33 +77,23 @@ class Trial:
             raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
         if self.after < 0:
             raise ValueError(f"after = {self.after}; it must be at least 0")
-        unknown = [name for name in self.recipes if name not in RECIPES]
-        if unknown:
-            raise ValueError(f"unknown recipe {unknown[0]!r}; known: {list(RECIPES)}")
         if self.data == "snli-validation":
             raise ValueError("subspaces are fitted on snli-validation; judge on another file")
-        for scheme, mix in self.estimators:
-            if scheme not in (WIENER, TERMINAL) or mix not in MIXES:
-                raise ValueError(
-                    f"unknown estimating control {(scheme, mix)}; give {WIENER!r} or {TERMINAL!r}, "
-                    f"and a mix of {list(MIXES)}"
-                )
+        _all_known("recipe", self.recipes, RECIPES)
+        estimating = [(rule, mix) for rule in (WIENER, TERMINAL) for mix in MIXES]
+        _all_known("estimating control", self.estimators, estimating)
         chosen = [control_name(*pair) for pair in self.estimators]
-        paired = (*RIVALS, IN_LOOP)
-        rivals = (*RIVALS, *(f"{name}{WITH}{one}" for name in paired for one in chosen))
-        others = [name for name in self.rivals if name not in rivals]
-        if others:
-            raise ValueError(f"unknown rival {others[0]!r}; known: {list(rivals)}")
-        if self.words_from not in ("", *SOURCES):
-            raise ValueError(f"unknown words_from {self.words_from!r}; known: {list(SOURCES)}")
-        if self.label and not self.label.replace("-", "").isalnum():
-            raise ValueError(f"label {self.label!r}: give letters, digits and hyphens")
-        if self.wide and self.resources != "ppdb":
-            raise ValueError(f"resources {self.resources!r} have no wide form; 'ppdb' has")
+        paired = [f"{rival}{WITH}{name}" for rival in (*RIVALS, IN_LOOP) for name in chosen]
+        _all_known("rival", self.rivals, (*RIVALS, *paired))
+        _all_known("words_from", (self.words_from,), ("", *SOURCES))
         known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:
                 raise ValueError(f"{pair} is not among the controls {known}")
+        if self.label and not self.label.replace("-", "").isalnum():
+            raise ValueError(f"label {self.label!r}: give letters, digits and hyphens")
+        if self.wide and self.resources != "ppdb":
+            raise ValueError(f"resources {self.resources!r} have no wide form; 'ppdb' has")
 
     @property
     def name(self) -> str:
@@ -104,68 +118,47 @@ class Trial:
         return text + (f"-with-{self.words_from}" if self.words_from else "")
 
     @property
-    def command(self) -> str:
-        """What to type to run it again."""
-        told = [f"--data {self.data} --model {self.model} --n {self.n} --clean {self.clean}"]
-        if self.swarm < self.n:
-            told.append(f"--swarm {self.swarm}")
-        if self.after:
-            told.append(f"--after {self.after}")
-        if self.adaptive:  # without it, rivals are attacked on all rows
-            told.append(f"--adaptive {self.adaptive_n}")
-        if self.restarts:
-            told.append("--restarts")
-        if self.wide:
-            told.append("--wide")
-        if self.estimated_on:
-            told.append(f"--estimated-on {self.estimated_on}")
-        if self.words_from:
-            told.append(f"--words-from {self.words_from}")
-        mixes = [mix for scheme, mix in self.estimators if scheme == WIENER]
-        estimating = self.kind == WIENER  # that experiment's options
-        if estimating and mixes != list(MIXES):
-            told.append(f"--mixes {','.join(mixes) or 'none'}")
-        ends = [mix for scheme, mix in self.estimators if scheme == TERMINAL]
-        if estimating and ends != ["both"]:
-            told.append(f"--terminals {','.join(ends) or 'none'}")
-        seen = [f"{v:g}" for scheme, v in self.adaptive if (scheme, v) not in self.estimators]
-        if estimating and self.adaptive and seen != ["0.99", "0.95"]:
-            told.append(f"--thresholds {','.join(seen) or 'none'}")
-        usual = () if self.origin else usual_rivals(self.estimators)
-        if estimating and self.rivals != usual:
-            told.append(f"--rivals '{','.join(self.rivals) or 'none'}'")
-        if self.label:
-            told.append(f"--label {self.label}")
-        if not self.recipes:
-            told.append("--no-attacks")
-        if not self.placebos:
-            told.append("--no-placebos")
-        if self.seed:
-            told.append(f"--seed {self.seed}")
-        return " ".join([f"python -m pidlib reproduce {self.kind}", *told])
+    def cells(self) -> tuple[Cell, ...]:
+        """The attacks, adaptive ones included; each can be run by itself."""
+        recipes = {
+            "": self.recipes,
+            ADAPTIVE: self.recipes if self.adaptive or self.rivals else (),
+            RESTARTED: [r for r in self.recipes if self.restarts and r in RANDOM],
+            WIDENED: self.recipes if self.wide else (),
+        }
+        return tuple(Cell(chance, r) for chance, of in recipes.items() for r in of)
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """Names of the attacks, adaptive ones included; each can be run by itself."""
-        seen = [f"{ADAPTIVE}{r}" for r in self.recipes if self.adaptive or self.rivals]
-        more = [f"{RESTARTED}{r}" for r in self.recipes if self.restarts and r in RANDOM]
-        wide = [f"{WIDENED}{r}" for r in self.recipes if self.wide]
-        return (*self.recipes, *seen, *more, *wide)
+    def parts(self) -> tuple[str, ...]:
+        """The attacks by name, and the verdict."""
+        return (*(cell.name for cell in self.cells), JUDGE)
 
-    def attacked(self, cell: str) -> int:
+    def attacked(self, cell: Cell) -> int:
         """Rows that an attack takes."""
-        most = self.swarm if cell.endswith("pso") else self.n
-        return min(most, self.n, self.n if cell in self.recipes else self.adaptive_n)
+        most = self.swarm if cell.recipe == "pso" else self.n
+        return min(most, self.adaptive_n if cell.chance else self.n, self.n)
+
+    def run(
+        self, results: Path, runs: Path, report: Report, only: str | None = None
+    ) -> dict[str, Any] | None:
+        """Attack, then judge; or one part: an attack, of one condition if a comma names it."""
+        from experiments.record import RunningTrial
+
+        running = RunningTrial(self, results, runs, report)
+        part, _, condition = (only or "").partition(", ")
+        if condition:
+            _all_known("condition", (condition,), running.conditions.attacked())
+        for cell in self.cells:
+            if only is None or cell.name == part:
+                running.attack(cell, condition or None)
+        return running.judge() if only in (None, JUDGE) else None
 
 
-def usual_rivals(estimators: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Rivals of a trial of estimating controls: each alone, and two together with a control.
-
-    A corrector mends misspellings, so it goes with the controls that know synonyms.
-    """
-    wanted = ((WIENER, "words"), (TERMINAL, "both"))
-    mended = [f"spelling{WITH}{control_name(*pair)}" for pair in wanted if pair in estimators]
-    return (*RIVALS, *mended)
+def _all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
+    """Refuse a value that is none of those known, by name."""
+    for value in values:
+        if value not in known:
+            raise ValueError(f"unknown {what} {value!r}; known: {list(known)}")
 
 
 def fit_rows(data: str, n: int) -> Dataset:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pidlib.attacks.attack import attack
 from pidlib.attacks.attacker import Engine, seeded
+from pidlib.data.edits import COLUMNS
 
 
 class WrapperTrial(NamedTuple):
@@ -53,24 +54,22 @@ def compare_wrappers(
             "reorder them, so compare on a model whose labels are in ours"
         )
     stock = recipes.ta.models.wrappers.HuggingFaceModelWrapper(model, tokenizer)
-    told, seconds, whole = [], [], []
+    answers, seconds, whole = [], [], []
     for wrapper in (stock, victim):
         clock = _Clock(wrapper)
         search = recipes.RECIPES[recipe](clock, parts.parts_of(resources, recipe))
         results, started = [], time.perf_counter()
-        for key in range(len(rows)):
-            row = rows[key]
-            columns = [c for c in ("premise", "hypothesis", "text") if c in row]
+        for key, row in enumerate(rows):
             with seeded(seed, key):
-                example = OrderedDict((c, row[c]) for c in columns)
+                example = OrderedDict((c, row[c]) for c in COLUMNS if c in row)
                 result = search.attack(example, int(row["label"]))
             text = result.perturbed_result.attacked_text.text
             results.append((type(result).__name__, text, int(result.num_queries)))
-        told.append(results)
+        answers.append(results)
         seconds.append(clock.seconds)
         whole.append(time.perf_counter() - started)
-    queries = sum(result[2] for result in told[1])
-    return WrapperTrial(len(rows), queries, told[0] == told[1], *seconds, *whole)
+    queries = sum(result[2] for result in answers[1])
+    return WrapperTrial(len(rows), queries, answers[0] == answers[1], *seconds, *whole)
 
 
 class _Clock:
@@ -115,23 +114,19 @@ def attack_pace(
     resources: str = "lexicon",
 ) -> Pace:
     """Time an attack, its construction left out."""
+    from pidlib.attacks.components import SameMeaning
+
     attack(model, tokenizer, [rows[0]], recipe, resources)  # imports and caches
     engine = Engine(model, tokenizer, recipe, resources, seed=0, max_length=256)
-    encoders = [c.model for c in engine.search.constraints if isinstance(c, _encoder_type())]
+    encoders = [c.model for c in engine.search.constraints if isinstance(c, SameMeaning)]
     with ExitStack() as watches:
         inside = [watches.enter_context(_watched(network)) for network in (model, *encoders)]
         start = time.perf_counter()
-        outcomes = [engine.attack(rows[k], k) for k in range(len(rows))]
+        outcomes = [engine.attack(row, k) for k, row in enumerate(rows)]
         seconds = time.perf_counter() - start
-    asked, computed = sum(o.queries for o in outcomes), sum(o.forwards for o in outcomes)
+    queries, forwards = sum(o.queries for o in outcomes), sum(o.forwards for o in outcomes)
     share = sum(clock[0] for clock in inside) / seconds
-    return Pace(seconds, len(rows) / seconds, asked / seconds, computed / seconds, share)
-
-
-def _encoder_type() -> type:
-    from pidlib.attacks.components import SameMeaning
-
-    return SameMeaning
+    return Pace(seconds, len(rows) / seconds, queries / seconds, forwards / seconds, share)
 
 
 @contextmanager

@@ -33,15 +33,15 @@ def grid_budget(results: Path, n: int = 1000, times: Path | None = None) -> list
     """Estimate the cost of the paper's attacks from what was measured.
 
     A search asks for so many forwards a row; a forward of the model's true size takes so long
-    on the machine of `bench --sizes`. Both are read from result files. Judging under every
+    on the machine of `run bench-cost`. Both are read from result files. Judging under every
     control is left out: it is a few forwards a row.
     """
     if n < 1:
         raise ValueError(f"n is {n}; give at least 1 row")
     trial = read_result(Path(results) / TRIAL)
     recipes = [trial["attacks"][name] for name in trial["configuration"]["recipes"]]
-    forwards = sum(one["forwards"] / one["n"] for one in recipes)
-    search = sum(one["seconds"] / one["n"] for one in recipes)
+    forwards = sum(r["forwards"] / r["n"] for r in recipes)
+    search = sum(r["seconds"] / r["n"] for r in recipes)
     sizes = read_result(Path(times or results) / COST)["counts"]["sizes"]
     plain = [size for size in sizes if size["layers"] == "published"]  # "all" timed it again
     largest = {s["model"]: s for s in sorted(plain, key=lambda s: s["batch"])}
@@ -49,10 +49,10 @@ def grid_budget(results: Path, n: int = 1000, times: Path | None = None) -> list
     for table in TABLES:
         for row in paper_table(table):
             grids.setdefault(row["model"], set()).add((row["training"], row["dataset"]))
-    made = []
+    budgets = []
     for name, parts in grids.items():
         size = largest[SIZES[name]]
         read = len(parts) * n * forwards
         hours = read * size["base_seconds"] / size["batch"] / 3600
-        made.append(Budget(name, len(parts), round(read), hours, len(parts) * n * search / 3600))
-    return made
+        budgets.append(Budget(name, len(parts), round(read), hours, len(parts) * n * search / 3600))
+    return budgets

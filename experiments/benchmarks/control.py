@@ -1,66 +1,27 @@
-"""What a controller costs: seconds and memory of the fit, time of the control."""
+"""What a controller costs: seconds and memory of the fit, time of the control and of attacks."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from experiments.benchmarks.attacks import attack_pace, compare_wrappers
+from experiments.benchmarks.scale import peak_mb
+from experiments.experiment import Experiment, Report
+from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.results import configuration_hash, write_result
+from pidlib.evaluation.results import configuration_hash
 from pidlib.evaluation.timing import control_cost
-from pidlib.models import base_classifier, load_model
+from pidlib.models import load_model
 from pidlib.pid import PIDController
 
-
-@dataclass(frozen=True)
-class FitCost:
-    """Cost of one fit in a process of its own."""
-
-    rows: int
-    tokens: int
-    seconds: float
-    peak_mb: float
-
-
-def fit_cost(
-    sizes: Sequence[int] = (500, 1000, 2000), name: str = "minilm-nli", data: str = "captions"
-) -> list[FitCost]:
-    """Fit on more and more rows, each time in a new process, and note time and memory."""
-    costs = []
-    for size in sizes:
-        # `spawn`: a forked child would start with the parent's memory
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            threads = torch.get_num_threads()
-            costs.append(pool.submit(_one_fit, size, name, data, threads).result())
-    return costs
-
-
-def _one_fit(size: int, name: str, data: str, threads: int) -> FitCost:
-    import resource
-    import sys
-
-    torch.set_num_threads(threads)
-    model, tokenizer = _model(name)
-    rows = load_nli(data, n=size)
-    start = time.perf_counter()
-    controller = PIDController.fit(model, tokenizer, rows, correct_only=name != "minilm")
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return FitCost(size, controller.bases.origin.tokens, seconds, peak / unit)
-
-
-def _model(name: str) -> Any:
-    return base_classifier() if name == "minilm" else load_model(name)
-
-
+MODEL = "minilm-nli"
 SETTINGS: dict[str, dict[str, Any]] = {
     "P 99 %": {"scheme": "P"},
     "P-D 99 %": {"scheme": "P-D"},
@@ -71,57 +32,78 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Controllers whose time is measured: all states of the model, c = 0.001."""
 
 
-def run_benchmarks(
-    results: Path,
-    quick: bool = False,
-    report: Callable[[str], None] = print,
-    name: str = "minilm-nli",
-) -> dict[str, Any]:
-    """Measure fit, control and attack on captions and write `bench.json`."""
-    from experiments.benchmarks.attacks import attack_pace, compare_wrappers
-    from pidlib.attacks.attack import RECIPES
+@dataclass(frozen=True)
+class ControlBenchmark(Experiment):
+    """Fits of some sizes, controllers on 128 captions, and attacks on few of them."""
 
-    start = time.perf_counter()
-    sizes, rounds, pairs = ((250, 500), 5, 3) if quick else ((500, 1000, 2000), 25, 10)
-    counts: dict[str, Any] = {"fits": [], "controls": {}}
-    for cost in fit_cost(sizes, name):
-        counts["fits"].append(asdict(cost))
-        report(f"fit on {cost.rows} pairs: {cost.seconds:.1f} s, peak {cost.peak_mb:.0f} MB")
-    model, tokenizer = _model(name)
-    rows = load_nli("captions", n=sizes[-1])
-    controller = PIDController.fit(model, tokenizer, rows, correct_only=name != "minilm")
-    texts = load_nli("captions", split="test", n=128)
-    for key, change in SETTINGS.items():
-        taken = control_cost(model, tokenizer, texts, controller.retune(**change), rounds)
-        counts["controls"][key] = {**asdict(taken), "text": str(taken)}
-        report(f"{key}: {taken}")
-    counts["control"] = counts["controls"]["P-D 99 %"]
-    counts["attacks"] = {}
-    for recipe in RECIPES:
-        pace = attack_pace(model, tokenizer, list(texts)[: 4 * pairs], recipe)
-        told = {"pace": pace._asdict()}
-        if recipe != "a2t":  # stock gradients come with dropout, so outcomes differ
-            trial = compare_wrappers(model, tokenizer, list(texts)[:pairs], recipe)
-            told |= {**trial._asdict(), "ratio": trial.ratio, "throughput": trial.throughput}
-            report(
-                f"{recipe}: {trial.throughput:.1f} times the examples a second of the stock "
-                f"wrapper, same outcomes: {trial.same}"
-            )
-        counts["attacks"][recipe] = told
+    sizes: tuple[int, ...] = (500, 1000, 2000)
+    rounds: int = 25
+    settings: dict[str, dict[str, str | float]] = field(default_factory=lambda: SETTINGS)
+    pairs: int = 10
+
+    name = "bench"
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Measure fit, control and attack on captions."""
+        fits = []
+        for size in self.sizes:
+            fits.append(fit_cost(size))
+            report(f"a fit: {fits[-1]}")
+        model, tokenizer = load_model(MODEL)
+        controller = PIDController.fit(model, tokenizer, load_nli("captions", n=self.sizes[-1]))
+        texts = load_nli("captions", split="test", n=128)
+        controls = {}
+        for key, change in self.settings.items():
+            cost = control_cost(model, tokenizer, texts, controller.retune(**change), self.rounds)
+            controls[key] = {**asdict(cost), "text": str(cost)}
+            report(f"{key}: {cost}")
+        return {
+            "data": {"name": "captions", "n": len(texts), "sha256": fingerprint(texts)},
+            "model": {
+                "name": MODEL,
+                "sha256": configuration_hash({"blocks": controller.bases.origin.blocks}),
+            },
+            "counts": {
+                "fits": fits,
+                "controls": controls,
+                "control": controls["P-D 99 %"],
+                "attacks": {r: self._attack(model, tokenizer, texts, r, report) for r in RECIPES},
+            },
+        }
+
+    def _attack(
+        self, model: Any, tokenizer: Any, texts: Any, recipe: str, report: Report
+    ) -> dict[str, Any]:
+        """Pace of an attack, and of the same attacks through TextAttack's own wrapper."""
+        pace = attack_pace(model, tokenizer, list(texts)[: 4 * self.pairs], recipe)
         report(
             f"{recipe}: {pace.examples:.1f} examples a second, {pace.networks:.0%} of the time "
             "inside the networks"
         )
-    return write_result(
-        Path(results) / "bench.json",
-        command="python -m pidlib bench" + (" --quick" if quick else ""),
-        configuration={"sizes": sizes, "rounds": rounds, "settings": SETTINGS, "pairs": pairs},
-        data={"name": "captions", "n": len(texts), "sha256": fingerprint(texts)},
-        model={
-            "name": name,
-            "sha256": configuration_hash({"blocks": controller.bases.origin.blocks}),
-        },
-        seed=0,
-        counts=counts,
-        seconds=time.perf_counter() - start,
-    )
+        if recipe == "a2t":  # stock gradients come with dropout, so outcomes differ
+            return {"pace": pace._asdict()}
+        trial = compare_wrappers(model, tokenizer, list(texts)[: self.pairs], recipe)
+        report(
+            f"{recipe}: {trial.throughput:.1f} times the examples a second of the stock wrapper, "
+            f"same outcomes: {trial.same}"
+        )
+        compared = {**trial._asdict(), "ratio": trial.ratio, "throughput": trial.throughput}
+        return {"pace": pace._asdict(), **compared}
+
+
+def fit_cost(rows: int) -> dict[str, Any]:
+    """Fit in a new process, and note time and memory."""
+    # `spawn`: a forked child would start with the parent's memory
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_one_fit, rows, torch.get_num_threads()).result()
+
+
+def _one_fit(size: int, threads: int) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    model, tokenizer = load_model(MODEL)
+    rows = load_nli("captions", n=size)
+    start = time.perf_counter()
+    controller = PIDController.fit(model, tokenizer, rows)
+    seconds = time.perf_counter() - start
+    tokens = controller.bases.origin.tokens
+    return {"rows": size, "tokens": tokens, "seconds": seconds, "peak_mb": peak_mb()}

@@ -10,27 +10,29 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.adapters import adapter_model
+from experiments.experiment import Experiment, Report
 from pidlib.attacks.outcomes import read_outcomes
-from pidlib.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import sha256
 
-RESULT = "bench-faults"
-IN_A_ROW = 10
+IN_A_ROW, SIGNAL = 10, "SIGKILL"
 
 
 class Job(NamedTuple):
     """A command that writes into a folder."""
 
     name: str
-    words: tuple[str, ...]
+    command: str
     outcome: Callable[[Path], Mapping[str, str]]
     begun: str
+    module: str = "pidlib"
 
 
 class Fault(NamedTuple):
@@ -53,9 +55,9 @@ def _controller(folder: Path) -> dict[str, str]:
 def _attacked(folder: Path) -> dict[str, str]:
     """Outcomes by row; when they were made does not matter."""
     file = read_outcomes(folder / "outcomes.jsonl")
-    told = {str(one.id): repr(one) for one in file.outcomes}
-    told["rows"] = str(len(file.outcomes))  # a row that counts twice makes one more
-    return told | {"configuration": json.dumps(file.header["configuration"], sort_keys=True)}
+    outcomes = {str(outcome.id): repr(outcome) for outcome in file.outcomes}
+    outcomes["rows"] = str(len(file.outcomes))  # a row that counts twice makes one more
+    return outcomes | {"configuration": json.dumps(file.header["configuration"], sort_keys=True)}
 
 
 def _adapter(folder: Path) -> dict[str, str]:
@@ -65,31 +67,31 @@ def _adapter(folder: Path) -> dict[str, str]:
 JOBS = (
     Job(
         "fit",
-        ("fit", "{folder}/control", "--n", "120", "--batch-size", "12", "--every", "0"),
+        "fit {folder}/control --n 120 --batch-size 12 --every 0",
         _controller,
         "control.unfinished/fit.json",
     ),
     Job(
         "fit, terminal cost",
-        ("fit", "{folder}/control", "--law", "terminal", "--mix", "typos", "--n", "64",
-         "--every", "0"),
+        "fit {folder}/control --law terminal --mix typos --n 64 --every 0",
         _controller,
         "control.unfinished/fit.json",
     ),
     Job(
         "attack",
-        ("attack", "{folder}/outcomes.jsonl", "--n", "12", "--recipe", "textbugger"),
+        "attack {folder}/outcomes.jsonl --n 12 --recipe textbugger",
         _attacked,
         "outcomes.jsonl",
     ),
     Job(
         "train",
-        ("train", "--name", "minilm-nli-second", "--n", "64", "--epochs", "2", "--every", "0",
-         "--runs", "{folder}/runs", "--target", "{folder}/adapter"),
+        "train --name minilm-nli-second --n 64 --epochs 2 --every 0 --runs {folder}/runs "
+        "--target {folder}/adapter",
         _adapter,
         "runs/**/*.safetensors",
+        "experiments",
     ),
-)  # fmt: skip
+)
 """Small jobs of every kind of long work."""
 
 
@@ -99,7 +101,7 @@ def kill_at_random(
     folder: Path,
     seed: int = 0,
     in_a_row: int = IN_A_ROW,
-    report: Callable[[str], None] = lambda _: None,
+    report: Report = print,
 ) -> Fault:
     """Run a job to its end once, then kill it at random moments, and compare every end.
 
@@ -117,7 +119,7 @@ def kill_at_random(
     begun = time.perf_counter()
     _run(job, whole, None)
     length = time.perf_counter() - begun
-    wanted, ours = job.outcome(whole), _names(whole)
+    wanted, names = job.outcome(whole), _names(whole)
     report(f"{job.name}: {length:.1f} s when nobody kills it")
     done = inside = finished = equal = most = 0
     lost: list[str] = []
@@ -133,9 +135,9 @@ def kill_at_random(
         else:
             _run(job, here, None)
         done, finished, most = done + row, finished + 1, max(most, row)
-        seen = job.outcome(here)
-        wrong = [k for k in {**wanted, **seen} if wanted.get(k) != seen.get(k)]
-        wrong += [f"left over: {name}" for name in sorted(_names(here) - ours)]
+        outcome = job.outcome(here)
+        wrong = [k for k in {**wanted, **outcome} if wanted.get(k) != outcome.get(k)]
+        wrong += [f"left over: {name}" for name in sorted(_names(here) - names)]
         equal += not wrong
         lost += wrong
         report(f"{job.name}: {done} kills, {row} in a row, {'; '.join(wrong) or 'nothing lost'}")
@@ -144,16 +146,15 @@ def kill_at_random(
 
 
 def _names(folder: Path) -> set[str]:
-    """Files by name; what a checksum names goes by what stands before it."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return {str(path) for path in found}
+    """Files by their place in a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 def _run(job: Job, folder: Path, after: float | None) -> bool:
     """Run a job in a process; kill it after so many seconds. True if it was killed."""
-    words = [word.format(folder=folder) for word in job.words]
-    told = folder.with_suffix(".out")
-    process = _server().Process(target=_command, args=(words, str(told)))
+    words = [word.format(folder=folder) for word in job.command.split()]
+    said = folder.with_suffix(".out")
+    process = _server().Process(target=_command, args=(job.module, words, str(said)))
     process.start()
     process.join(after)
     if process.is_alive():
@@ -161,7 +162,7 @@ def _run(job: Job, folder: Path, after: float | None) -> bool:
         process.join()
         return process.exitcode == -signal.SIGKILL
     if process.exitcode:
-        last = told.read_text(encoding="utf-8").strip().splitlines()[-1:] or ["no word"]
+        last = said.read_text(encoding="utf-8").strip().splitlines()[-1:] or ["no word"]
         raise RuntimeError(f"{job.name} ended with {process.exitcode}: {last[0]}")
     return False
 
@@ -175,45 +176,45 @@ def _server() -> Any:
     return context
 
 
-def _command(words: Sequence[str], told: str) -> None:
+def _command(module: str, words: Sequence[str], said: str) -> None:
     """Run the command line in this process, with what it says in a file."""
     import torch
 
-    file = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(file, stream)
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ.pop("PIDLIB_DATA_DIR", None)  # the small job is the same on every machine
     torch.set_num_threads(1)
-    sys.argv = ["pidlib", *words]
-    runpy.run_module("pidlib", run_name="__main__")  # as python -m does
+    sys.argv = [module, *words]
+    runpy.run_module(module, run_name="__main__")  # as python -m does
 
 
-def run_faults(
-    results: Path,
-    kills: int = 56,
-    jobs: Sequence[Job] = JOBS,
-    seed: int = 0,
-    report: Callable[[str], None] = print,
-) -> dict[str, Any]:
-    """Kill every kind of long work, and write down what became of it."""
-    found = []
-    started = time.perf_counter()
-    with TemporaryDirectory() as scratch:
-        for k, job in enumerate(jobs):
-            share = (kills - k + len(jobs) - 1) // len(jobs)
-            place = Path(scratch) / str(k)
-            found.append(kill_at_random(job, share, place, seed + k, report=report))
-            report(str(found[-1]))
-    commands = {job.name: " ".join(job.words) for job in jobs}
-    return write_result(
-        Path(results) / f"{RESULT}.json",
-        command=f"python -m pidlib bench --faults {kills}",
-        configuration={"kills": kills, "in_a_row": IN_A_ROW, "signal": "SIGKILL", "jobs": commands},
-        data={"name": "captions", "sha256": configuration_hash(commands), "n": kills},
-        model={"name": "minilm-nli", "sha256": configuration_hash({"model": "minilm-nli"})},
-        seed=seed,
-        counts=[one._asdict() for one in found],
-        seconds=time.perf_counter() - started,
-    )
+@dataclass(frozen=True)
+class FaultsBenchmark(Experiment):
+    """Kills of every kind of long work, shared out over the jobs."""
+
+    kills: int = 56
+    in_a_row: int = IN_A_ROW
+
+    name = "bench-faults"
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings, the signal and the commands."""
+        return super().configuration | {"signal": SIGNAL, "jobs": {j.name: j.command for j in JOBS}}
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Kill, let go on, and write down what became of it."""
+        faults = []
+        with TemporaryDirectory() as scratch:
+            for k, job in enumerate(JOBS):
+                share, place = (self.kills - k + len(JOBS) - 1) // len(JOBS), Path(scratch) / str(k)
+                faults.append(kill_at_random(job, share, place, k, self.in_a_row, report))
+                report(str(faults[-1]))
+        return {
+            "data": {"name": "captions", "n": self.kills},
+            "model": adapter_model("minilm-nli"),
+            "counts": [fault._asdict() for fault in faults],
+        }

@@ -3,57 +3,57 @@
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from pidlib.evaluation.results import configuration_hash, write_result
+from experiments.experiment import Experiment, Report
 from pidlib.evaluation.timing import ARCHITECTURES, RANKS, TOKENS, Ratio, SizeCost, build, size_cost
 
 
-def run_cost_benchmark(
-    results: Path,
-    quick: bool = False,
-    report: Callable[[str], None] = print,
-    device: str | None = None,
-    names: Sequence[str] = tuple(ARCHITECTURES),
-) -> dict[str, Any]:
-    """Time every architecture and write `bench-cost.json`."""
-    started = time.perf_counter()
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    cells = []
-    for name in names[:1] if quick else names:
-        torch.manual_seed(0)
-        model = build(name).to(device)
-        large = 8 if name == "OPT" else 32
-        for layers in ("published", "all"):
-            for batch in (1, 2) if quick else (1, large):
-                sweeps = 2 if layers == "published" and batch > 1 else None
-                cell = size_cost(model, name, layers, batch, 2 if quick else None, sweeps)
-                cells.append(_plain(cell))
-                report(
-                    f"{name}, {layers} layers, batch {batch}: base {cell.base_seconds:.2f} s, "
-                    f"ours {cell.ours}, naive {cell.naive}, bound {cell.bound:.3f}; "
-                    f"P {cell.thin}, bound {cell.thin_bound:.3f}"
-                    + (f"; PMP {cell.pmp}" if cell.pmp else "")
-                )
-        del model
-        gc.collect()
-    about = {"ranks": RANKS, "tokens": TOKENS, "quick": quick, "names": list(names)}
-    about |= {"threads": torch.get_num_threads(), "dtype": "float32"}
-    return write_result(
-        Path(results) / "bench-cost.json",
-        command="python -m pidlib bench --sizes" + (" --quick" if quick else ""),
-        configuration=about,
-        data={"name": "random tokens", "n": 0, "sha256": configuration_hash(about)},
-        model={"name": "random weights", "sha256": configuration_hash({"architectures": names})},
-        seed=0,
-        counts={"sizes": cells, "device": _told(device)},
-        seconds=time.perf_counter() - started,
-    )
+@dataclass(frozen=True)
+class SizesBenchmark(Experiment):
+    """Architectures with random weights, one row at a time and `batch` rows."""
+
+    names: tuple[str, ...] = tuple(ARCHITECTURES)
+    batch: int = 32  # OPT, which is large: at most 8
+    tokens: int = TOKENS
+    rounds: int | None = None  # by default as many as a model's speed allows
+    sweeps: int = 2
+
+    name = "bench-cost"
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings, and what else was timed."""
+        return super().configuration | {"ranks": RANKS, "dtype": "float32"}
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Time every architecture, on a graphics card where there is one."""
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        cells = []
+        for name in self.names:
+            torch.manual_seed(0)
+            model = build(name).to(device)
+            large = min(self.batch, 8) if name == "OPT" else self.batch
+            for layers in ("published", "all"):
+                for batch in (1, large):
+                    sweeps = self.sweeps if layers == "published" and batch > 1 else None
+                    cell = size_cost(model, name, layers, batch, self.rounds, sweeps, self.tokens)
+                    cells.append(_plain(cell))
+                    report(_line(cell))
+            del model
+            gc.collect()
+        return {
+            "data": {"name": "random tokens", "n": 0},
+            "model": {"name": "random weights"},
+            "counts": {
+                "sizes": cells,
+                "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+            },
+        }
 
 
 def _plain(cell: SizeCost) -> dict[str, Any]:
@@ -65,5 +65,9 @@ def _plain(cell: SizeCost) -> dict[str, Any]:
     return {**plain, "excess": cell.excess, "per_sweep": cell.per_sweep}
 
 
-def _told(device: str) -> str:
-    return torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
+def _line(cell: SizeCost) -> str:
+    return (
+        f"{cell.model}, {cell.layers} layers, batch {cell.batch}: base {cell.base_seconds:.2f} s, "
+        f"ours {cell.ours}, naive {cell.naive}, bound {cell.bound:.3f}; "
+        f"P {cell.thin}, bound {cell.thin_bound:.3f}" + (f"; PMP {cell.pmp}" if cell.pmp else "")
+    )

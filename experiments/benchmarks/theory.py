@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pidlib.evaluation.results import configuration_hash, write_result
+from experiments.experiment import Experiment, Report
 from pidlib.theory.gains import predicted_error
 from pidlib.theory.riccati import riccati, rollout
 from pidlib.theory.systems import LinearSystem, orthogonal_system
-
-WIDEST, DEEPEST = 40, 25
-DRAWN_AT_ONCE = 25  # systems of one size
 
 
 class VerificationCost(NamedTuple):
@@ -27,71 +24,62 @@ class VerificationCost(NamedTuple):
     worst: float
 
 
-def verification_cost(systems: int = 1000, rounds: int = 3, seed: int = 0) -> VerificationCost:
-    """Draw random orthogonal systems, then verify Theorem 1 on each; time both.
+@dataclass(frozen=True)
+class TheoryBenchmark(Experiment):
+    """Random orthogonal systems, `drawn_at_once` of one size, up to d = `widest`."""
 
-    Drawing makes the layers and the carried subspaces. Verifying solves the matrix
-    Riccati recursion with a cost of its own for every system, runs the clean and the
-    controlled network, and compares all errors with the theorem.
-    """
-    if systems < 1 or rounds < 1:
-        raise ValueError(f"{systems} systems, {rounds} rounds: give at least 1 of each")
-    random = np.random.default_rng(seed)
-    groups = -(-systems // DRAWN_AT_ONCE)
-    sizes = [
-        (int(random.integers(2, WIDEST + 1)), int(random.integers(1, DEEPEST + 1)))
-        for _ in range(groups)
-    ]
-    ratios, worst, errors = [], 0.0, 0
-    for _ in range(rounds):
-        drawing = verifying = 0.0
-        errors = 0
-        for k, (d, T) in enumerate(sizes):
-            rank = 1 + k % (d - 1)
-            start = time.perf_counter()
-            system = orthogonal_system(d, rank, T, seed + k, (DRAWN_AT_ONCE,))
-            middle = time.perf_counter()
-            gap = _gaps(system, random)
-            verifying += time.perf_counter() - middle
-            drawing += middle - start
-            worst, errors = max(worst, float(gap.max())), errors + gap.size
-        ratios.append(verifying / drawing)
-    return VerificationCost(groups * DRAWN_AT_ONCE, errors, float(np.median(ratios)), worst)
+    systems: int = 1000
+    rounds: int = 5
+    widest: int = 40
+    deepest: int = 25
+    drawn_at_once: int = 25
 
+    name = "bench-theory"
 
-def run_theory_benchmark(
-    results: Path, quick: bool = False, report: Callable[[str], None] = print
-) -> dict[str, Any]:
-    """Measure `verification_cost` and write `bench-theory.json`."""
-    start = time.perf_counter()
-    systems, rounds = (50, 1) if quick else (1000, 5)
-    cost = verification_cost(systems, rounds)
-    report(
-        f"theory: verifying {cost.systems} systems takes {cost.ratio:.2f} times drawing them; "
-        f"largest difference {cost.worst:.0e}"
-    )
-    configuration = {
-        "systems": systems,
-        "rounds": rounds,
-        "widest": WIDEST,
-        "deepest": DEEPEST,
-        "drawn_at_once": DRAWN_AT_ONCE,
-    }
-    drawn = {
-        "name": "random orthogonal systems",
-        "n": cost.systems,
-        "sha256": configuration_hash(configuration),
-    }
-    return write_result(
-        Path(results) / "bench-theory.json",
-        command="python -m pidlib bench" + (" --quick" if quick else ""),
-        configuration=configuration,
-        data=drawn,
-        model=drawn,
-        seed=0,
-        counts=cost._asdict(),
-        seconds=time.perf_counter() - start,
-    )
+    def __post_init__(self) -> None:
+        if self.systems < 1 or self.rounds < 1:
+            raise ValueError(
+                f"{self.systems} systems, {self.rounds} rounds: give at least 1 of each"
+            )
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Time the check and note the largest difference."""
+        cost = self.measure()
+        report(
+            f"theory: verifying {cost.systems} systems takes {cost.ratio:.2f} times drawing them; "
+            f"largest difference {cost.worst:.0e}"
+        )
+        drawn = {"name": "random orthogonal systems", "n": cost.systems}
+        return {"data": drawn, "model": drawn, "counts": cost._asdict()}
+
+    def measure(self, seed: int = 0) -> VerificationCost:
+        """Draw random orthogonal systems, then verify Theorem 1 on each; time both.
+
+        Drawing makes the layers and the carried subspaces. Verifying solves the matrix
+        Riccati recursion with a cost of its own for every system, runs the clean and the
+        controlled network, and compares all errors with the theorem.
+        """
+        random = np.random.default_rng(seed)
+        groups = -(-self.systems // self.drawn_at_once)
+        sizes = [
+            (int(random.integers(2, self.widest + 1)), int(random.integers(1, self.deepest + 1)))
+            for _ in range(groups)
+        ]
+        ratios, worst = [], 0.0
+        for _ in range(self.rounds):
+            drawing = verifying = 0.0
+            errors = 0
+            for k, (d, T) in enumerate(sizes):
+                start = time.perf_counter()
+                system = orthogonal_system(d, 1 + k % (d - 1), T, seed + k, (self.drawn_at_once,))
+                middle = time.perf_counter()
+                gap = _gaps(system, random)
+                verifying += time.perf_counter() - middle
+                drawing += middle - start
+                worst, errors = max(worst, float(gap.max())), errors + gap.size
+            ratios.append(verifying / drawing)
+        ratio = float(np.median(ratios))
+        return VerificationCost(groups * self.drawn_at_once, errors, ratio, worst)
 
 
 def _gaps(system: LinearSystem, random: np.random.Generator) -> np.ndarray:

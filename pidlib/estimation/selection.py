@@ -40,6 +40,15 @@ class Selection(NamedTuple):
     chosen: Tried
 
 
+def best_affordable(tried: Sequence[Any], loss: float = LOSS) -> Any:
+    """Of settings that lose at most `loss` of the first's clean share, the best on changed text.
+
+    The first, which is no setting, where none is that cheap.
+    """
+    affordable = [one for one in tried[1:] if tried[0].clean - one.clean <= loss + 1e-12]
+    return max(affordable, key=lambda one: one.perturbed, default=tried[0])
+
+
 def choose(
     model: Any,
     tokenizer: Any,
@@ -95,8 +104,7 @@ def choose(
     def judged() -> list[float]:
         return [float(right_answers(model, tokenizer, part).mean()) for part in sets.values()]
 
-    bare = Tried(0.0, -1, *judged())
-    tried, best, taken = [bare], None, None
+    tried, estimators = [Tried(0.0, -1, *judged())], [None]
     for rho in rhos:
         settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
         whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
@@ -105,10 +113,9 @@ def choose(
             with short.attached(model):
                 one = Tried(float(rho), t, *judged())
             tried.append(one)
+            estimators.append(short)
             report(
                 f"rho {rho:g}, x_0 to x_{t}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}"
             )
-            cheap = bare.clean - one.clean <= loss + 1e-12
-            if cheap and (best is None or one.perturbed > best.perturbed):
-                best, taken = one, short
-    return Selection(taken, tuple(tried), best or bare)
+    chosen = best_affordable(tried, loss)
+    return Selection(estimators[tried.index(chosen)], tuple(tried), chosen)

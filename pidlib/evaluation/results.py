@@ -138,7 +138,7 @@ def read_result(path: Path) -> dict:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"no result file {path.name}; `python -m pidlib reproduce` writes it"
+            f"no result file {path.name}; `python -m experiments run` writes it"
         )
     try:
         result = read_json(path, LARGEST)

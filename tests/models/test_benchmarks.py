@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import experiments.benchmarks.attacks as attack_benchmarks
 import experiments.benchmarks.control as benchmarks
-from experiments.benchmarks.control import FitCost, run_benchmarks
+from experiments.benchmarks import attacks
+from experiments.benchmarks.control import ControlBenchmark
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.timing import operations, overhead
 from pidlib.pid import PIDController
@@ -50,14 +51,14 @@ def test_overhead_brackets_its_median_and_leaves_the_model_free(setup):
 def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):
     model, _, _ = setup
     rows, said = tiny.rows(20), []
-    trial = attack_benchmarks.WrapperTrial(3, 40, True, 2.0, 0.1, 3.0, 0.2)
-    pace = attack_benchmarks.Pace(2.0, 3.0, 40.0, 30.0, 0.8)
-    monkeypatch.setattr(benchmarks, "fit_cost", lambda sizes, name: [FitCost(9, 90, 1.0, 500.0)])
-    monkeypatch.setattr(benchmarks, "_model", lambda name: (model, tiny.tokenizer()))
+    trial = attacks.WrapperTrial(3, 40, True, 2.0, 0.1, 3.0, 0.2)
+    pace = attacks.Pace(2.0, 3.0, 40.0, 30.0, 0.8)
+    monkeypatch.setattr(benchmarks, "fit_cost", lambda rows: {"rows": rows})
+    monkeypatch.setattr(benchmarks, "load_model", lambda name: (model, tiny.tokenizer()))
     monkeypatch.setattr(benchmarks, "load_nli", lambda *a, **k: rows)
-    monkeypatch.setattr(attack_benchmarks, "compare_wrappers", lambda *a: trial)
-    monkeypatch.setattr(attack_benchmarks, "attack_pace", lambda *a: pace)
-    run_benchmarks(tmp_path, quick=True, report=said.append, name="minilm")
+    monkeypatch.setattr(benchmarks, "compare_wrappers", lambda *a: trial)
+    monkeypatch.setattr(benchmarks, "attack_pace", lambda *a: pace)
+    record(ControlBenchmark((20,), rounds=2, pairs=3), tmp_path, report=said.append)
     result = read_result(tmp_path / "bench.json")
     assert set(result["counts"]) == {"fits", "controls", "control", "attacks"}
     assert set(result["counts"]["controls"]) == set(benchmarks.SETTINGS)

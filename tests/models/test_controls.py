@@ -8,11 +8,10 @@ import shutil
 import pytest
 
 import pidlib.estimation.pretrained as door
-from experiments.adapters import ship_control
-from experiments.record import stored_rows
 from pidlib import load_model, load_nli
 from pidlib.estimation.pretrained import controls, fit_record, load_control
 from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.trial_results import stored_rows
 from pidlib.models import training_record
 
 
@@ -51,15 +50,3 @@ def test_another_model_adapter_or_name_is_refused(model, tiny, tmp_path, monkeyp
     monkeypatch.setattr(door, "CONTROLS", tmp_path / "controls")
     with pytest.raises(ValueError, match="another training of 'minilm-nli'"):
         load_control("minilm-nli-terminal", model.model)
-
-
-def test_a_chosen_control_is_shipped_with_its_record(model, tmp_path):
-    chosen = tmp_path / "terminal both"
-    load_control("minilm-nli-terminal", model.model).save_pretrained(chosen)
-    (chosen / "selection.json").write_text(json.dumps({"tried": [{"rho": 1.0}]}))
-    told = ["minilm-nli", "snli-validation", "python -m pidlib reproduce wiener"]
-    record = ship_control(chosen, "one", *told, target=tmp_path / "out")
-    assert json.loads((tmp_path / "out" / "one" / "fit.json").read_text()) == record
-    assert record["tried"] == [{"rho": 1.0}] and record["data"]["rows"] == 6000
-    with pytest.raises(ValueError, match="licence of 'secrets'"):
-        ship_control(chosen, "one", "minilm-nli", "secrets", "", target=tmp_path / "out")

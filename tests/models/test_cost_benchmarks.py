@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-import experiments.benchmarks.sizes as cost
+import pidlib.evaluation.timing as cost
+from experiments.benchmarks.sizes import SizesBenchmark
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.timing import RandomControl, build, measure, ratio, size_cost
 from pidlib.pontryagin import Pontryagin
@@ -72,7 +74,8 @@ def test_result_file_is_whole(tmp_path, monkeypatch):
     monkeypatch.setitem(cost.ARCHITECTURES, "tiny", ("bert", tiny))
     monkeypatch.setitem(cost.PUBLISHED, ("bert", 3), 1)
     said = []
-    cost.run_cost_benchmark(tmp_path, quick=True, report=said.append, device="cpu", names=["tiny"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    record(SizesBenchmark(("tiny",), batch=2, rounds=2), tmp_path, report=said.append)
     result = read_result(tmp_path / "bench-cost.json")
     cells = result["counts"]["sizes"]
     assert [(c["layers"], c["batch"]) for c in cells] == [

@@ -81,4 +81,4 @@ def test_it_trains_by_lora(tiny, tmp_path):
     curve = train_lora(
         model, tokenizer, rows, {"same": rows}, tmp_path, settings, lambda line: None
     )
-    assert len(curve.epochs) == 1 and curve.epochs[0]["loss"] > 0
+    assert len(curve) == 1 and curve[0]["loss"] > 0

@@ -8,21 +8,22 @@ import pytest
 
 from experiments import __main__ as door
 from experiments.conditions import PLACEBOS
-from experiments.record import (
-    Running,
-    Trial,
-    answers,
-    gains_over_none,
-    proportions,
-    run_trial,
-    stored_rows,
-)
-from pidlib.attacks.attack import RECIPES
-from pidlib.attacks.outcomes import attack_table, read_outcomes
+from experiments.experiment import record
+from experiments.record import RunningTrial
+from experiments.trial import Cell, Trial
+from pidlib.attacks.attack import RECIPES, attack_table
+from pidlib.attacks.outcomes import read_outcomes
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import compare
 from pidlib.evaluation.fair_trial import FairTrial
 from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import (
+    ADAPTIVE,
+    answers,
+    gains_over_none,
+    proportions,
+    stored_rows,
+)
 
 TRIAL = Trial(
     n=5,
@@ -42,7 +43,7 @@ TRIAL = Trial(
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trial")
     said = []
-    result = run_trial(TRIAL, folder / "results", folder / "runs", said.append)
+    result = record(TRIAL, folder / "results", folder / "runs", said.append)
     return folder, result, said
 
 
@@ -116,7 +117,7 @@ def test_a_fair_trial_out_of_a_result(run):
 def test_a_second_run_takes_up_all_that_is_done(run):
     folder, result, _ = run
     kept = {p: p.read_bytes() for p in (folder / "runs").rglob("*.json*")}
-    again = run_trial(TRIAL, folder / "results", folder / "runs", lambda _: None)
+    again = record(TRIAL, folder / "results", folder / "runs", lambda _: None)
     assert again["counts"] == result["counts"] and again["examples"] == result["examples"]
     assert {p: p.read_bytes() for p in (folder / "runs").rglob("*.json*")} == kept
 
@@ -129,8 +130,8 @@ def test_a_run_killed_at_any_moment_ends_the_same(run, tmp_path):
         runs = tmp_path / str(number)
         runs.mkdir()
         (runs / whole.name).write_bytes(whole.read_bytes()[:cut])
-        running = Running(TRIAL, runs / "results", runs, lambda _: None)
-        running.attack("textfooler")
+        running = RunningTrial(TRIAL, runs / "results", runs, lambda _: None)
+        running.attack(Cell("", "textfooler"))
         assert read_outcomes(runs / whole.name).outcomes == read_outcomes(whole).outcomes
 
 
@@ -143,7 +144,7 @@ def test_judging_refuses_attacks_of_another_model(run, tmp_path):
     (tmp_path / "attacks").mkdir()
     (tmp_path / "attacks" / source.name).write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
     with pytest.raises(ValueError, match="holds another attack.*weights_sha256"):
-        Running(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+        RunningTrial(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
 
 
 def test_stored_rows_want_a_whole_log(run, tmp_path):
@@ -168,7 +169,7 @@ def test_judging_asks_for_whole_attacks(run, tmp_path):
     (tmp_path / "attacks").mkdir()
     (tmp_path / "attacks" / source.name).write_bytes(b"".join(lines[:3]))
     with pytest.raises(ValueError, match="holds 2 of 5 outcomes"):
-        Running(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+        RunningTrial(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
     assert not list(tmp_path.glob("*.json"))
 
 
@@ -180,7 +181,7 @@ def test_a_judged_set_of_another_configuration_is_not_taken(run):
     stored["of"]["weights"], stored["right"] = "other", "000000"
     place.write_text(json.dumps(stored))
     try:
-        again = Running(TRIAL, folder / "results", folder / "runs", lambda _: None).judge()
+        again = RunningTrial(TRIAL, folder / "results", folder / "runs", lambda _: None).judge()
         assert again["examples"] == result["examples"]
     finally:
         place.write_bytes(kept)
@@ -200,25 +201,60 @@ def test_impossible_trials_are_refused(change, told):
         Trial(**change)
 
 
-def test_the_command_tells_what_was_run():
-    assert Trial(adaptive=(("PD", 0.99),)).command.endswith("--clean 2000 --adaptive 1000")
-    assert Trial(recipes=()).command.endswith("--no-attacks") and Trial(recipes=()).cells == ()
-    assert "adaptive pso" in Trial(adaptive=(("PD", 0.99),)).cells
+def test_the_parts_of_a_trial_are_its_attacks_and_the_verdict():
+    assert Trial(recipes=()).cells == () and Trial(recipes=()).parts == ("judge",)
+    assert Cell(ADAPTIVE, "pso") in Trial(adaptive=(("PD", 0.99),)).cells
+    assert "adaptive pso" in Trial(adaptive=(("PD", 0.99),)).parts
+
+
+def test_parts_run_one_by_one_end_the_same(run):
+    folder, result, _ = run
+    places = folder / "results", folder / "runs", lambda _: None
+    assert record(TRIAL, *places, only="adaptive a2t, P-D 99 %") == {}
+    with pytest.raises(ValueError, match="unknown condition 'P-D 1 %'"):
+        record(TRIAL, *places, only="adaptive a2t, P-D 1 %")
+    judged = record(TRIAL, *places, config="mine/few.toml", only="judge")
+    assert judged["counts"] == result["counts"] and judged["config"] == "few.toml"
+    assert judged["command"] == "python -m experiments run mine/few.toml"
+
+
+@pytest.mark.parametrize(
+    ("cell", "of"), [(Cell("", "textfooler"), ""), (Cell(ADAPTIVE, "textbugger"), "P-D 99 %")]
+)
+def test_a_log_of_the_recorded_trial_broken_off_goes_on(cell, of, tmp_path, request):
+    """The header tells weights, words and control by what they were called when it was written."""
+    book = request.config.rootpath / "book" / "results"
+    settings = read_result(book / "trial-captions-minilm-nli.json")["configuration"]
+    trial = Trial(n=4, adaptive=(("PD", 0.99),), fitted_on=settings["fitted_on"])
+    running = RunningTrial(trial, tmp_path / "results", tmp_path, lambda _: None)
+    name = running.log(cell, of)
+    recorded = (book / "attacks" / name).read_bytes()
+    lines = recorded.splitlines(keepends=True)
+    (tmp_path / name).write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    running.attack(cell)
+    assert (tmp_path / "results" / "attacks" / name).read_bytes() == b"".join(lines[:5])
+    foreign = lines[0].replace(b"textattack", b"textfight")
+    (tmp_path / name).write_bytes(foreign + lines[1])
+    with pytest.raises(ValueError, match="another configuration.*textfight"):
+        running.attack(cell)
 
 
 def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     cases = {
-        ("reproduce", "trial", "--data", "snli-test"): "PIDLIB_DATA_DIR",
-        ("reproduce", "contrast"): "'snli-test' is read from the folder that PIDLIB_DATA_DIR",
-        ("reproduce", "magic"): "unknown experiment 'magic'",
-        ("reproduce", "trial", "--n", "0"): "--n",
-        ("reproduce", "trial", "--only", "deepfool"): "no part 'deepfool'",
+        ("run", "trial-snli-test-minilm-nli"): "PIDLIB_DATA_DIR",
+        (
+            "run",
+            "contrast-snli-minilm-nli",
+        ): "'snli-test' is read from the folder that PIDLIB_DATA_",
+        ("run", "magic"): "no configuration 'magic'; known: ['bench', ",
+        ("run", "trial-captions-minilm-nli", "--only", "deepfool"): "no part 'deepfool'",
+        ("run", "bench-fit", "--only", "judge"): "no part 'judge' of bench-fit",
         ("train", "--name", "gpt"): "unknown adapter 'gpt'",
     }
     for words, message in cases.items():
-        monkeypatch.setattr(sys, "argv", ["pidlib", *words])
+        monkeypatch.setattr(sys, "argv", ["experiments", *words])
         with pytest.raises(SystemExit) as stop:
             door.main()
         assert stop.value.code == 2

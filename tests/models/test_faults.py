@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from experiments.benchmarks.faults import JOBS, Job, kill_at_random, run_faults
+import experiments.benchmarks.faults as faults
+from experiments.benchmarks.faults import JOBS, FaultsBenchmark, Job, kill_at_random
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 
 BY_NAME = {job.name: job for job in JOBS}
@@ -15,9 +19,8 @@ BY_NAME = {job.name: job for job in JOBS}
 )
 def test_two_kills_lose_nothing(name, n, tmp_path):
     job = BY_NAME[name]
-    words = list(job.words)
-    words[words.index("--n") + 1] = str(n)  # of the same kind, and shorter
-    found = kill_at_random(job._replace(words=tuple(words)), 2, tmp_path / "work", seed=3)
+    command = re.sub(r"--n \d+", f"--n {n}", job.command)  # of the same kind, and shorter
+    found = kill_at_random(job._replace(command=command), 2, tmp_path / "work", seed=3)
     assert found.kills == 2 and found.lost == []
     assert found.equal == found.finished >= 1
 
@@ -33,19 +36,20 @@ def test_what_is_lost_is_told(tmp_path):
     def changing(folder):
         return {"text": next(turns, "b")}
 
-    job = Job("diagnose", ("doctor", "--json"), changing, "*")
+    job = Job("diagnose", "doctor --json", changing, "*")
     found = kill_at_random(job, 1, tmp_path / "work", seed=1)
     assert found.lost == ["text"] * found.finished and found.equal == 0
-    wrong = Job("fit", ("fit", "{folder}/control", "--n", "0"), _stamp, "*")
+    wrong = Job("fit", "fit {folder}/control --n 0", _stamp, "*")
     with pytest.raises(RuntimeError, match="fit ended with 2: error: .*n is 0"):
         kill_at_random(wrong, 1, tmp_path / "wrong")
     with pytest.raises(ValueError, match="kills is 0"):
         kill_at_random(job, 0, tmp_path / "none")
 
 
-def test_the_record_is_a_result_file(tmp_path):
-    job = Job("doctor", ("doctor", "--json"), lambda folder: {}, "*")
-    made = run_faults(tmp_path, kills=1, jobs=[job], report=lambda _: None)
+def test_the_record_is_a_result_file(tmp_path, monkeypatch):
+    job = Job("doctor", "doctor --json", lambda folder: {}, "*")
+    monkeypatch.setattr(faults, "JOBS", [job])
+    made = record(FaultsBenchmark(kills=1), tmp_path, report=lambda _: None)
     assert read_result(tmp_path / "bench-faults.json") == made
     (one,) = made["counts"]
     assert one["job"] == "doctor" and one["kills"] == 1 and one["equal"] == one["finished"]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from experiments.benchmarks.fit import fit_ratio, run_fit_benchmark
+from experiments.benchmarks.fit import FitBenchmark
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 
 
 def test_a_stream_gives_the_subspace_of_the_stored_tensor():
-    found = fit_ratio(n=40, length=6, d=24, rounds=3)
+    found = FitBenchmark(n=40, length=6, d=24, rounds=3).measure()
     assert found.gap < 1e-6
     assert found.ratio.low <= found.ratio.value <= found.ratio.high
 
 
 def test_result_file_is_whole(tmp_path):
     said = []
-    run_fit_benchmark(tmp_path, quick=True, report=said.append)
+    record(FitBenchmark(50, 16, 64, rounds=2), tmp_path, report=said.append)
     counts = read_result(tmp_path / "bench-fit.json")["counts"]
     assert counts["n"] == 50 and counts["ratio"]["value"] > 0 and len(said) == 1

@@ -19,19 +19,24 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 import typer
 
+import experiments.__main__ as experiments
+import pidlib.cli.app as pidlib
 from contents import ROOT
-from pidlib.__main__ import _MISTAKE, app
+from experiments.experiment import read_experiment
 from pidlib.data.labels import LABELS
 
 PAGES = ("README.md", "book/how-to-run.md")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
 NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
-PIDLIB = ["-m", "pidlib"]
-RUN = {"doctor", "fit", "diagnose", "evaluate", "attack", "budget"}
-PARSED = {"reproduce", "bench", "train"}  # hours
+PYTHON = ".venv/bin/python"
+APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
+COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
+PARSED = {"run", "train"}  # hours
+OWN = "mine.toml"  # a reader's configuration
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
 SMALL = {
     "README.md": {
@@ -101,20 +106,22 @@ def commands_of(block: Block) -> list[list[str]]:
 
 
 def parse_command(words: list[str]) -> str:
-    """Parse what stands after `-m pidlib`, run nothing, and return the name of the command."""
-    known = typer.main.get_command(app).commands
-    if words[0] != "--help":
-        known[words[0]].make_context(words[0], list(words[1:]))
-    return words[0]
+    """Parse what stands after `-m`, run nothing, and return the name of the command."""
+    known, (command, *more) = COMMANDS[words[0]], words[1:]
+    if command != "--help":
+        given = known[command].make_context(command, list(more)).params
+        if command == "run" and given["config"] != OWN:
+            read_experiment(given["config"])
+    return command
 
 
 def parse_launch(words: list[str]) -> str:
-    """Parse a line of `accelerate launch`, and the command after `-m pidlib`."""
+    """Parse a line of `accelerate launch`, and the command after its `-m`."""
     from accelerate.commands.launch import launch_command_parser
 
     asked = launch_command_parser().parse_args(words)
-    assert asked.module and asked.training_script == "pidlib"
-    return parse_command(asked.training_script_args)
+    assert asked.module
+    return parse_command([asked.training_script, *asked.training_script_args])
 
 
 def plan(block: Block) -> list[tuple[str, list[str]]]:
@@ -133,12 +140,13 @@ def plan(block: Block) -> list[tuple[str, list[str]]]:
                 found.append(("set", words[1].split("=", 1)))
             elif words[:2] == ["accelerate", "launch"]:
                 parse_launch(words[2:])
-            elif words[:3] == [".venv/bin/python", *PIDLIB] and parse_command(words[3:]) in RUN:
-                found.append(("run", words[3:]))
             else:
-                known = words[:3] == [".venv/bin/python", *PIDLIB] and words[3] in PARSED
-                assert known, "no such command"
-        except (AssertionError, LookupError, _MISTAKE, SystemExit) as error:
+                assert words[:2] == [PYTHON, "-m"], "no such command"
+                if parse_command(words[2:]) not in PARSED:
+                    found.append(("run", words[2:]))
+        except (
+            AssertionError, LookupError, ValueError, OSError, click.ClickException, SystemExit,
+        ) as error:  # fmt: skip
             raise AssertionError(f"{block}: {' '.join(words)!r} is not known here") from error
     return found
 
@@ -189,7 +197,7 @@ def folder(tmp_path_factory):
             BertForSequenceClassification(config).save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
     shutil.copytree(ROOT / "book" / "results", folder / "book" / "results")
-    (folder / "mine").mkdir()  # what `bench --sizes` would leave there
+    (folder / "mine").mkdir()  # what `run bench-cost` would leave there
     shutil.copy(ROOT / "book" / "results" / "bench-cost.json", folder / "mine")
     (folder / "files").mkdir()
     return folder
@@ -236,7 +244,7 @@ def test_shell_blocks(page, folder):
                 assert (folder / words[1]).is_dir()
                 env[words[0]] = words[1]
             else:
-                call([sys.executable, *PIDLIB, *words], folder, ROOT, env=env)
+                call([sys.executable, "-m", *words], folder, ROOT, env=env)
     if page == "book/how-to-run.md":
         assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
 
@@ -244,11 +252,12 @@ def test_shell_blocks(page, folder):
 def test_commands_options_and_extras_in_running_text():
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
     spans = re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))
-    commands = [shlex.split(span)[3:] for span in spans if span.startswith("python -m pidlib ")]
-    assert {parse_command(words) for words in commands} > {"doctor", "reproduce", "train"}
+    commands = [shlex.split(span)[2:] for span in spans if span.startswith("python -m ")]
+    assert {parse_command(words) for words in commands} > {"doctor", "run", "train"}
     options = {
         option
-        for command in typer.main.get_command(app).commands.values()
+        for commands in COMMANDS.values()
+        for command in commands.values()
         for parameter in command.params
         for option in parameter.opts
     }
@@ -270,7 +279,8 @@ def test_commands_options_and_extras_in_running_text():
         ".venv/bin/python -m pidlib shout",
         ".venv/bin/python -m pidlib fit",
         ".venv/bin/python -m pidlib fit pd --rows 3",
-        ".venv/bin/python -m pidlib reproduce trial --n many",
+        ".venv/bin/python -m experiments run trial-of-nothing",
+        ".venv/bin/python -m experiments train --n many",
         "accelerate launch --multi_gpus -m pidlib fit pd",
         "accelerate launch --multi_gpu -m pidlib fit pd --rows 3",
     ],
@@ -310,8 +320,8 @@ def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
 
 def test_the_installed_script_is_the_module(site, tmp_path):
     home, _ = site
-    checkout = call([sys.executable, *PIDLIB, "--help"], tmp_path, ROOT)
-    module = call([sys.executable, *PIDLIB, "--help"], tmp_path, home)
+    checkout = call([sys.executable, "-m", "pidlib", "--help"], tmp_path, ROOT)
+    module = call([sys.executable, "-m", "pidlib", "--help"], tmp_path, home)
     script = call([home / "bin" / "pidlib", "--help"], tmp_path, home)
     assert checkout == module and {"fit", "attack", "doctor"} <= set(module.split())
     assert script.split() == module.replace("python -m pidlib", "pidlib", 1).split()

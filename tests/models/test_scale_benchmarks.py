@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import experiments.benchmarks.scale as scale
-from experiments.benchmarks.scale import run_scale_benchmark, stream_memory
+from experiments.benchmarks.scale import ScaleBenchmark, stream_memory
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 
 
@@ -28,10 +29,10 @@ def test_the_record_compares_what_was_found(tmp_path, monkeypatch):
             log.append(Outcome(k, "failed", (), 3, 3 + (count == 2 and k == differs), "row"))
         return {"seconds": 8.0 / count, "processes": count}
 
-    monkeypatch.setattr(scale, "SEQUENCES", 400)
+    monkeypatch.setattr(scale, "ROUNDS", 1)
     monkeypatch.setattr(scale, "_launched", launched)
     for differs in (-1, 7):
-        made = run_scale_benchmark(tmp_path, quick=True, report=lambda _: None)
+        made = record(ScaleBenchmark(40), tmp_path, report=lambda _: None)
         assert made["counts"]["equal"] == (differs < 0)
         assert made["attack"]["attack"] == {"1": [8.0], "2": [4.0]}
     assert read_result(tmp_path / "bench-scale.json") == made

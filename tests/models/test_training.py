@@ -57,8 +57,8 @@ def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
     _, tokenizer, curve = train(
         tiny, tmp_path / "run", LoraSettings(**(vars(SETTINGS) | {"epochs": 6}))
     )
-    assert curve.epochs[-1]["loss"] < curve.epochs[0]["loss"]
-    scores = [epoch["validation"]["held"] for epoch in curve.epochs]
+    assert curve[-1]["loss"] < curve[0]["loss"]
+    scores = [epoch["validation"]["held"] for epoch in curve]
     best = 1 + int(np.argmax(scores))
     assert max(scores) > 0.8
     model = with_lora(tiny.model("bert"), SETTINGS)
@@ -123,7 +123,7 @@ def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(
             run(tmp_path / "half")
     assert (tmp_path / "half" / "unfinished").is_dir()
     curve = run(tmp_path / "half")
-    assert [one["epoch"] for one in curve.epochs] == [1, 2]
+    assert [one["epoch"] for one in curve] == [1, 2]
     assert not (tmp_path / "half" / "unfinished").exists()
     whole, half = (load_file(tmp_path / name / "epoch-2.safetensors") for name in ("whole", "half"))
     assert all(torch.equal(whole[key], half[key]) for key in whole)
@@ -166,7 +166,7 @@ def test_two_trainings_share_a_start_and_differ_after_it(tiny, tmp_path):
     held, quiet = {"held": rows_of(24, seed=1)}, lambda _: None
     begun = tmp_path / "start"
     curve = train_lora(model, tokenizer, rows_of(48), held, begun, SETTINGS, quiet, stop=1)
-    assert len(curve.epochs) == 1
+    assert len(curve) == 1
     last = LoraSettings(**(vars(SETTINGS) | {"epochs": 1, "warmup_steps": 0}))
     made = {}
     for name, method in {"plain": None, "again": None, "freelb": FreeLB()}.items():

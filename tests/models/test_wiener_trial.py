@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import replace
 
 import pytest
 
-import experiments.conditions as line_ups
-import experiments.record as experiments
-import experiments.rivals as contenders
+import experiments.conditions as conditions
 import pidlib.attacks.components as parts
-from experiments import __main__ as door
+from experiments import record as records
+from experiments.experiment import read_experiment, record
 from experiments.fine_tuning import choose_fine_tuning
-from experiments.record import Running, Trial, control_name, run_trial
-from experiments.rivals import RIVALS
+from experiments.record import RunningTrial
+from experiments.trial import RIVALS, Cell, Trial, held_rows
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.attacks.synonyms import LexiconCandidates
 from pidlib.data.nli import load_nli
@@ -23,6 +20,7 @@ from pidlib.data.perturbations import MIXES
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.selection import choose
 from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import ADAPTIVE, control_name
 
 # The same words under the names that have a wide form.
 MADE = {"ppdb": LexiconCandidates(), "ppdb-wide": LexiconCandidates()}
@@ -50,16 +48,16 @@ TRIAL = Trial(
 def made_words():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "candidates", lambda name, recipe="": MADE[name])
-        patch.setattr(line_ups, "words_for", lambda mix, name: MADE[name])
+        patch.setattr(conditions, "words_for", lambda mix, name: MADE[name])
         yield
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_held_rows():
     """Detectors are scaled on few rows: what they find is tested elsewhere."""
-    held = experiments.held_rows("captions").select(range(24))
+    held = held_rows("captions").select(range(24))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "held_rows", lambda data: held)
+        patch.setattr(records, "held_rows", lambda data: held)
         yield
 
 
@@ -73,8 +71,8 @@ def few(model, tokenizer, rows, held, perturbed, **settings):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wiener")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contenders, "choose", few)
-        result = run_trial(TRIAL, folder / "results", folder / "runs", lambda _: None)
+        patch.setattr(conditions, "choose", few)
+        result = record(TRIAL, folder / "results", folder / "runs", lambda _: None)
     return folder, result
 
 
@@ -116,21 +114,23 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
 
 def test_the_choice_is_made_once(run, monkeypatch):
     folder, _ = run
-    monkeypatch.setattr(contenders, "choose", None)  # would fail when called
-    found = Running(TRIAL, folder / "results", folder / "runs").controls["Wiener typos"]
+    monkeypatch.setattr(conditions, "choose", None)  # would fail when called
+    found = RunningTrial(TRIAL, folder / "results", folder / "runs").conditions.controls[
+        "Wiener typos"
+    ]
     assert isinstance(found, Estimator) and "random edits a row (typos)" in found.summary()
 
 
 def test_fresh_rows_are_judged_with_the_choice_that_was_made(run, monkeypatch):
     folder, _ = run
-    monkeypatch.setattr(contenders, "choose", None)  # would fail when called
+    monkeypatch.setattr(conditions, "choose", None)  # would fail when called
     fresh = replace(
         TRIAL, after=12, n=2, clean=4, adaptive=(), placebos=(), wide=False, restarts=False
     )
-    result = run_trial(fresh, folder / "results", folder / "runs", lambda _: None)
+    result = record(fresh, folder / "results", folder / "runs", lambda _: None)
     path = folder / "results" / "wiener-captions-after-12-minilm-nli.json"
     assert read_result(path) == result and result["data"]["name"] == "captions-after-12"
-    assert [row["premise"] for row in Running(fresh, folder, folder).rows] == load_nli(
+    assert [row["premise"] for row in RunningTrial(fresh, folder, folder).rows] == load_nli(
         "captions", split="test", n=16
     )["premise"][12:]
     assert {"after": 12}.items() <= result["configuration"].items()
@@ -151,7 +151,7 @@ def test_too_few_rows_after_those_passed_over_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PIDLIB_DATA_DIR", str(tmp_path))
     short = Trial("made", n=3, clean=3, after=3)
     with pytest.raises(ValueError, match="made has 5 rows; after = 3 and n = 3 need 6"):
-        _ = Running(short, tmp_path, tmp_path).rows
+        _ = RunningTrial(short, tmp_path, tmp_path).rows
 
 
 def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
@@ -161,15 +161,15 @@ def test_without_a_useful_setting_the_trial_says_so(tmp_path, monkeypatch):
         settings |= {"rhos": [0.5], "loss": -1.0}
         return choose(model, tokenizer, rows, held, perturbed, **settings)
 
-    monkeypatch.setattr(contenders, "choose", never)
+    monkeypatch.setattr(conditions, "choose", never)
     said = []
-    running = Running(TRIAL, tmp_path, tmp_path, said.append)
-    assert list(running.controls) == ["P-D 99 %"]
+    running = RunningTrial(TRIAL, tmp_path, tmp_path, said.append)
+    assert list(running.conditions.controls) == ["P-D 99 %"]
     assert "no setting of 'Wiener typos'" in said[-1]
-    assert not any(name.startswith("Wiener") for name in running.conditions())
-    again = Running(TRIAL, tmp_path, tmp_path, said.append)
-    monkeypatch.setattr(contenders, "choose", None)  # the search is not repeated
-    assert list(again.controls) == ["P-D 99 %"]
+    assert not any(name.startswith("Wiener") for name in running.conditions.judged())
+    again = RunningTrial(TRIAL, tmp_path, tmp_path, said.append)
+    monkeypatch.setattr(conditions, "choose", None)  # the search is not repeated
+    assert list(again.conditions.controls) == ["P-D 99 %"]
 
 
 def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, monkeypatch):
@@ -179,27 +179,27 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
         few = rows.select(range(80)), held.select(range(8))
         return choose_fine_tuning(model, tokenizer, *few, *rest, (1e-3,), 1.0, **settings)
 
-    monkeypatch.setattr(contenders, "choose", few)
-    monkeypatch.setattr(contenders, "choose_fine_tuning", tuned)
+    monkeypatch.setattr(conditions, "choose", few)
+    monkeypatch.setattr(conditions, "choose_fine_tuning", tuned)
     names = ("fine-tuned", "fine-tuned + Wiener typos", "fine-tuned-in-loop + Wiener typos")
     trial = replace(
         TRIAL, rivals=names, adaptive=(), placebos=(), restarts=False, wide=False, label="in-loop"
     )
     assert trial.name == "wiener-captions-minilm-nli-in-loop" and trial.choice == TRIAL.choice
-    result = run_trial(trial, folder / "results", folder / "runs", lambda _: None)
+    result = record(trial, folder / "results", folder / "runs", lambda _: None)
     assert set(names) < set(result["counts"])
     assert "adaptive textbugger, fine-tuned-in-loop + Wiener typos" in result["attacks"]
-    found = Running(trial, folder / "results", folder / "runs")
-    bare, own, looped = (found.rivals[name] for name in names)
+    found = RunningTrial(trial, folder / "results", folder / "runs")
+    bare, own, looped = (found.conditions.rivals[name] for name in names)
     assert bare.control is None and bare.model is own.model is not looped.model
-    base = found.controls["Wiener typos"]
+    base = found.conditions.controls["Wiener typos"]
     assert looped.control.sha256 == base.sha256
     assert own.control.origin.blocks != base.origin.blocks  # fitted to what was tuned
-    assert own.told.startswith(bare.told) and own.told.endswith(own.control.summary())
-    again = Running(replace(trial, rivals=names[1:2]), folder / "results", folder / "runs")
-    assert again.rivals[names[1]].told == own.told  # the same with nothing but it asked for
-    with pytest.raises(ValueError, match="the normaliser learns nothing"):
-        contenders.rival("spelling", None, None, [], [], None, folder, control=base)
+    assert own.summary.startswith(bare.summary) and own.summary.endswith(own.control.summary())
+    again = RunningTrial(replace(trial, rivals=names[1:2]), folder / "results", folder / "runs")
+    assert (
+        again.conditions.rivals[names[1]].summary == own.summary
+    )  # the same with nothing but it asked for
     with pytest.raises(ValueError, match="unknown rival 'fine-tuned-in-loop'"):
         replace(trial, rivals=("fine-tuned-in-loop",))
 
@@ -212,18 +212,18 @@ def test_words_of_another_source_are_another_choice(run, monkeypatch):
         asked.append(name)
         return MADE[name]
 
-    monkeypatch.setattr(line_ups, "words_for", words)
-    monkeypatch.setattr(contenders, "choose", few)
+    monkeypatch.setattr(conditions, "words_for", words)
+    monkeypatch.setattr(conditions, "choose", few)
     monkeypatch.setitem(MADE, "lexicon", MADE["ppdb"])
     trial = replace(TRIAL, words_from="lexicon", estimated_on="captions", rivals=("spelling",))
     assert trial.name == "wiener-captions-minilm-nli-on-captions-with-lexicon"
-    running = Running(trial, folder / "results", folder / "runs")
-    assert "Wiener typos" in running.controls and asked == ["lexicon"]
+    running = RunningTrial(trial, folder / "results", folder / "runs")
+    assert "Wiener typos" in running.conditions.controls and asked == ["lexicon"]
     assert (folder / "runs" / trial.choice / "wiener typos").is_dir()
     assert trial.choice == trial.name != TRIAL.choice
     name = "captions-minilm-nli-adaptive-a2t-Wiener-typos-on-captions-with-lexicon.jsonl"
-    assert running.log("adaptive a2t", "Wiener typos") == name
-    assert running.log("a2t") == "captions-minilm-nli-a2t.jsonl"
+    assert running.log(Cell(ADAPTIVE, "a2t"), "Wiener typos") == name
+    assert running.log(Cell("", "a2t")) == "captions-minilm-nli-a2t.jsonl"
     for wrong, said in (({"words_from": "luck"}, "words_from 'luck'"), ({"label": "a b"}, "label")):
         with pytest.raises(ValueError, match=said):
             replace(trial, **wrong)
@@ -231,77 +231,27 @@ def test_words_of_another_source_are_another_choice(run, monkeypatch):
 
 def test_another_seed_is_another_choice(run, monkeypatch):
     folder, _ = run
-    monkeypatch.setattr(contenders, "choose", None)
+    monkeypatch.setattr(conditions, "choose", None)
     with pytest.raises(TypeError):  # it would be called
-        _ = Running(replace(TRIAL, seed=1), folder / "results", folder / "runs").controls
+        _ = RunningTrial(
+            replace(TRIAL, seed=1), folder / "results", folder / "runs"
+        ).conditions.controls
 
 
-def test_the_door_asks_for_all_mixes(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        experiments, "run_trial", lambda trial, *_: asked.append(trial) or _nothing()
-    )
-    words = ["pidlib", "reproduce", "wiener", "--n", "9", "--adaptive", "5"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as stop:
-        door.main()
-    assert stop.value.code in (0, None)
-    (trial,) = asked
-    assert trial.name == "wiener-captions-minilm-nli" and trial.rivals[:2] == RIVALS
+def test_the_recorded_trial_is_of_all_mixes():
+    trial = read_experiment("wiener-snli-test-minilm-nli")
+    assert trial.name == "wiener-snli-test-minilm-nli" and trial.rivals[:2] == RIVALS
     assert trial.rivals[2:] == ("spelling + Wiener words", "spelling + Terminal both")
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
-    assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95))
-    assert len(trial.adaptive) == 7 and trial.command.startswith("python -m pidlib reproduce wie")
+    assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95)) and len(trial.adaptive) == 7
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
     with pytest.raises(ValueError, match="not among the controls"):
         replace(trial, estimators=(), rivals=())
     with pytest.raises(ValueError, match="unknown estimating control"):
         replace(trial, estimators=(("wiener", "slang"),), rivals=())
     with pytest.raises(ValueError, match="have no wide form"):
-        replace(trial, wide=True)
+        replace(trial, wide=True, resources="lexicon")
     with pytest.raises(ValueError, match="unknown rival 'luck'"):
         replace(trial, rivals=("luck",))
     with pytest.raises(ValueError, match="another file"):
         replace(trial, data="snli-validation")
-
-
-def test_the_command_of_a_trial_makes_the_same_trial(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        experiments, "run_trial", lambda trial, *_: asked.append(trial) or _nothing()
-    )
-    words = "--data snli-test --n 9 --clean 9 --swarm 3 --adaptive 5 --wide --restarts"
-    few = "--mixes none --thresholds 0.95 --rivals 'spelling,spelling + Terminal both'"
-    fresh = f"{words} --after 20 --adaptive 0 --rivals 'spelling + Terminal words'"
-    fresh = f"{fresh} --terminals words,typos --mixes words"
-    alone = f"{words} --rivals none --thresholds none"
-    bare = f"{words} --mixes none --terminals none"
-    far = f"{words} --estimated-on captions --words-from lexicon --mixes none"
-    loop = f"{words} --label in-loop --rivals 'fine-tuned-in-loop + Terminal both'"
-    for told in (words, f"{words} {few}", alone, bare, far, loop, fresh):
-        monkeypatch.setattr(sys, "argv", ["pidlib", "reproduce", "wiener", *shlex.split(told)])
-        with pytest.raises(SystemExit):
-            door.main()
-        told = asked[-1].command
-        monkeypatch.setattr(sys, "argv", shlex.split(told.removeprefix("python -m ")))
-        with pytest.raises(SystemExit):
-            door.main()
-        assert asked[-1] == asked[-2]
-        assert "widened a2t" in asked[-1].cells
-    assert asked[3].rivals == ("spelling", "spelling + Terminal both")
-    assert asked[3].adaptive == (("PD", 0.95), ("terminal", "both"))
-    assert asked[-1].adaptive == () and asked[-1].rivals == ("spelling + Terminal words",)
-    assert asked[-1].estimators[1:] == (("terminal", "words"), ("terminal", "typos"))
-    assert asked[5].rivals == () and asked[5].adaptive[0] == ("wiener", "typos")
-
-
-def test_an_unknown_threshold_is_named(monkeypatch, capsys):
-    words = ["pidlib", "reproduce", "wiener", "--thresholds", "0.9"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as stop:
-        door.main()
-    assert stop.value.code == 2 and "unknown threshold '0.9'" in capsys.readouterr().err
-
-
-def _nothing():
-    return {"counts": {}, "examples": {}}

@@ -104,8 +104,8 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
 def test_measured_text_follows_the_recorded_trials():
     from contents import ROOT
     from experiments.measured import measured
-    from experiments.record import gains_over_none
     from pidlib.evaluation.results import read_result
+    from pidlib.evaluation.trial_results import gains_over_none
 
     folder = ROOT / "book" / "results"
     result = read_result(folder / "trial-snli-test-minilm-nli.json")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from contents import ROOT
-from experiments.record import pack
 from pidlib.evaluation.paper import (
     ATTACKS,
     OURS,
@@ -15,6 +14,7 @@ from pidlib.evaluation.paper import (
     robustness_rows,
     scheme_rows,
 )
+from pidlib.evaluation.trial_results import pack
 from pidlib.figures import gain_plot, radar_grid
 
 

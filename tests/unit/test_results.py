@@ -8,7 +8,7 @@ from pidlib.evaluation.results import is_stale, paper_table, provenance, read_re
 from pidlib.io.files import check_sha256, sha256, write_json
 
 PARTS = dict(
-    command="python -m pidlib reproduce trial",
+    command="python -m experiments run trial",
     configuration={"c": 1e-3, "scheme": "PD"},
     data={"name": "captions", "n": 5, "sha256": "a" * 64},
     model={"name": "minilm-nli", "sha256": "b" * 64},
@@ -28,7 +28,7 @@ def test_a_result_is_read_as_written(tmp_path):
 
 
 def test_a_long_command_is_wrapped_at_its_spaces(tmp_path):
-    command = "python -m pidlib reproduce trial " + "--data snli-test --no-attacks " * 8
+    command = "python -m experiments run trial " + "--data snli-test --no-attacks " * 8
     told = provenance(write_result(tmp_path / "one.json", **(PARTS | {"command": command})))
     *lines, last = told.splitlines()
     assert len(lines) > 2 and max(map(len, lines)) <= 78 and "seed 3" in last
@@ -55,7 +55,7 @@ def test_a_result_that_is_not_whole_is_refused(tmp_path, change, message):
 
 
 def test_missing_file_and_missing_hash(tmp_path):
-    with pytest.raises(FileNotFoundError, match="reproduce"):
+    with pytest.raises(FileNotFoundError, match="experiments run"):
         read_result(tmp_path / "none.json")
     with pytest.raises(ValueError, match="sha256 is missing"):
         write_result(tmp_path / "one.json", **(PARTS | {"data": {"name": "x"}}))

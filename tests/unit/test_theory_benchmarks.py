@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from experiments.benchmarks import theory as theory_benchmarks
-from experiments.benchmarks.theory import run_theory_benchmark, verification_cost
+from experiments.benchmarks.theory import TheoryBenchmark
+from experiments.experiment import record
 from pidlib.evaluation.results import read_result
 
 
 def test_every_error_is_compared_and_agrees():
-    cost = verification_cost(systems=60, rounds=2, seed=3)
+    cost = TheoryBenchmark(60, rounds=2).measure(seed=3)
     assert cost.systems == 75  # whole batches
     assert cost.errors >= 2 * 75  # t = 0 and at least one layer
     assert cost.worst < 1e-12
     assert np.isfinite(cost.ratio) and cost.ratio > 0
-    assert verification_cost(systems=60, rounds=1, seed=3).errors == cost.errors
+    assert TheoryBenchmark(60, rounds=1).measure(seed=3).errors == cost.errors
 
 
 def test_a_wrong_theorem_would_be_seen(monkeypatch):
@@ -24,12 +25,12 @@ def test_a_wrong_theorem_would_be_seen(monkeypatch):
     monkeypatch.setattr(
         theory_benchmarks, "predicted_error", lambda on, off, T, c: right(on, off, T, 1.1 * c)
     )
-    assert verification_cost(systems=25, rounds=1).worst > 1e-4
+    assert TheoryBenchmark(25, rounds=1).measure().worst > 1e-4
 
 
 def test_file_holds_the_counts(tmp_path):
     said = []
-    run_theory_benchmark(tmp_path, quick=True, report=said.append)
+    record(TheoryBenchmark(50, rounds=1), tmp_path, report=said.append)
     counts = read_result(tmp_path / "bench-theory.json")["counts"]
     assert set(counts) == set(theory_benchmarks.VerificationCost._fields)
     assert f"{counts['ratio']:.2f} times" in said[0]
@@ -37,4 +38,4 @@ def test_file_holds_the_counts(tmp_path):
 
 def test_nothing_to_do_is_refused():
     with pytest.raises(ValueError, match="0 systems"):
-        verification_cost(systems=0)
+        TheoryBenchmark(systems=0)

@@ -1,0 +1,130 @@
+"""A configuration in TOML, the experiment that it describes, and the result file that follows."""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pidlib.evaluation.results import configuration_hash, write_result
+from pidlib.io.files import write_json
+
+CONFIGS = Path(__file__).parent / "configs"
+EXPERIMENTS = {
+    "trial": "experiments.trial.Trial",
+    "wiener": "experiments.trial.Trial",
+    "pmp": "experiments.pmp.PontryaginTrial",
+    "contrast": "experiments.contrast.ContrastTrial",
+    "theory": "experiments.benchmarks.theory.TheoryBenchmark",
+    "control": "experiments.benchmarks.control.ControlBenchmark",
+    "fit": "experiments.benchmarks.fit.FitBenchmark",
+    "sizes": "experiments.benchmarks.sizes.SizesBenchmark",
+    "scale": "experiments.benchmarks.scale.ScaleBenchmark",
+    "faults": "experiments.benchmarks.faults.FaultsBenchmark",
+}
+Report = Callable[[str], None]  # gets a line of progress
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Settings of an experiment; `run` gives what its result file holds besides them."""
+
+    name = ""  # stem of the result file
+    seed = 0
+    parts = ()  # what can be run by itself
+    __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """All that decides the outcome besides data and model, as JSON holds it."""
+        return json.loads(json.dumps(asdict(self)))
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Do the work; finished parts of it are kept in `runs`."""
+        raise NotImplementedError
+
+
+def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -> dict[str, Any]:
+    """What was computed under some settings: read from a file that tells them, or computed now."""
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if stored.get("of") != settings:
+        stored = {"of": settings} | compute()
+        write_json(path, stored)  # last: the work is whole
+    return stored
+
+
+def read_experiment(config: str | Path) -> Experiment:
+    """Read a configuration: the name of one in `configs`, or a path."""
+    path = _path(config)
+    if not path.is_file():
+        known = sorted(p.stem for p in CONFIGS.glob("*.toml"))
+        raise FileNotFoundError(f"no configuration {str(config)!r}; known: {known}")
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name} is not TOML ({error})") from None
+    kind = given.pop("experiment", None)
+    if kind not in list(EXPERIMENTS):
+        raise ValueError(f"{path.name}: unknown experiment {kind!r}; known: {list(EXPERIMENTS)}")
+    module, _, name = EXPERIMENTS[kind].rpartition(".")
+    settings = getattr(import_module(module), name)
+    if hasattr(settings, "kind"):  # one class for two of them
+        given["kind"] = kind
+    return _checked(settings, given, path.name)
+
+
+def _path(config: str | Path) -> Path:
+    path = Path(config)
+    return path if path.suffix == ".toml" else CONFIGS / f"{config}.toml"
+
+
+def _checked(settings: type[Experiment], given: Mapping[str, Any], where: str) -> Experiment:
+    """Make an experiment of a mapping; a wrong field is named."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(settings).validate_json(json.dumps(given, default=str))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "unexpected_keyword_argument":
+            known = list(settings.__dataclass_fields__)
+            raise ValueError(f"{where}: unknown {place!r}; known: {known}") from None
+        cause = problem.get("ctx", {}).get("error")
+        if isinstance(cause, ValueError):  # of the settings themselves: it names the value
+            raise ValueError(f"{where}: {cause}") from None
+        raise ValueError(f"{where}: {place} is {problem['input']!r}: {problem['msg']}") from None
+
+
+def record(
+    experiment: Experiment,
+    results: str | Path,
+    runs: str | Path = "runs",
+    report: Report = print,
+    config: str | Path | None = None,
+    only: str | None = None,
+) -> dict[str, Any]:
+    """Run an experiment, or one part of it, and write its result file."""
+    results, runs, config = Path(results), Path(runs), config or experiment.name
+    started = time.perf_counter()
+    if only is not None and only.partition(", ")[0] not in experiment.parts:
+        raise ValueError(f"no part {only!r} of {experiment.name}; known: {list(experiment.parts)}")
+    fields = experiment.run(results, runs, report, *([] if only is None else [only]))
+    if fields is None:  # a part that comes before the result
+        return {}
+    configuration = experiment.configuration
+    for part in ("data", "model"):  # what is drawn at random has no file: the settings decide
+        fields[part] = {"sha256": configuration_hash(configuration)} | fields[part]
+    return write_result(
+        results / f"{experiment.name}.json",
+        command=f"python -m experiments run {config}",
+        config=_path(config).name,
+        configuration=configuration,
+        seed=experiment.seed,
+        **{"seconds": time.perf_counter() - started} | fields,
+    )

@@ -1,0 +1,82 @@
+"""Every recorded result has its configuration in TOML, which gives exactly what was recorded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.experiment import CONFIGS, EXPERIMENTS, read_experiment
+from pidlib.evaluation.results import configuration_hash, read_result
+
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
+OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
+RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
+
+
+def test_configurations_and_results_are_pairs():
+    assert sorted(path.stem for path in CONFIGS.glob("*.toml")) == RECORDED
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_configuration_gives_what_was_recorded(name):
+    result, experiment = read_result(RESULTS / f"{name}.json"), read_experiment(name)
+    assert experiment.configuration == result["configuration"]
+    assert experiment.name == result["name"] == name and result["config"] == f"{name}.toml"
+    assert result["command"] == f"python -m experiments run {name}"
+    assert read_experiment(CONFIGS / f"{name}.toml") == experiment
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_history_tells_how_it_was_recorded(name):
+    """The form of a configuration may have changed since; what was chosen has not."""
+    result = read_result(RESULTS / f"{name}.json")
+    for before in result.get("history", ()):
+        first = before.get("configuration", result["configuration"])
+        assert before["configuration_sha256"] == configuration_hash(first)
+        assert before["command"].startswith("python -m pidlib ")
+        shared = first.keys() & result["configuration"].keys()
+        assert {k: first[k] for k in shared} == {k: result["configuration"][k] for k in shared}
+        if before["command"].startswith("python -m pidlib reproduce"):
+            assert first.keys() <= result["configuration"].keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('experiment = "magic"', r"unknown experiment 'magic'; known: \['trial', 'wiener'"),
+        ("n = 3", "unknown experiment None"),
+        ("experiment = [1]", r"unknown experiment \[1\]"),
+        ('experiment = "trial"\nrows = 3', r"unknown 'rows'; known: \['data', 'model', 'n'"),
+        ('experiment = "trial"\nn = "3"', "n is '3': .*integer"),
+        ('experiment = "trial"\nn = 3.5', "n is 3.5: .*integer"),
+        ('experiment = "trial"\nrestarts = 1', "restarts is 1: .*bool"),
+        ('experiment = "trial"\nc = nan', "c is .*finite"),
+        ('experiment = "trial"\ncontrols = [["PD"]]', r"controls.0.1 is \['PD'\]: Field required"),
+        ('experiment = "trial"\nn = 0', "few.toml: n = 0 and clean"),
+        ('experiment = "wiener"\nrecipes = ["x"]', "unknown recipe 'x'"),
+        ('experiment = "theory"\nsystems = 0', "0 systems"),
+        ("experiment = ", "few.toml is not TOML"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, text, told):
+    path = tmp_path / "few.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=told):
+        read_experiment(path)
+
+
+def test_what_is_left_out_has_its_default(tmp_path):
+    path = tmp_path / "few.toml"
+    path.write_text('experiment = "wiener"\nn = 9\ncontrols = [["PD", 1]]\nplacebos = []')
+    trial = read_experiment(str(path))
+    assert trial.name == "wiener-captions-minilm-nli" and trial.n == 9
+    assert trial.controls == (("PD", 1.0),) and trial.second == "minilm-nli-second"
+    with pytest.raises(FileNotFoundError, match="no configuration 'nowhere'; known: .*bench-cost"):
+        read_experiment("nowhere")
+
+
+def test_every_experiment_is_recorded():
+    kinds = {re.search('experiment = "(.*)"', p.read_text())[1] for p in CONFIGS.glob("*.toml")}
+    assert kinds == set(EXPERIMENTS)
