@@ -13,7 +13,7 @@ from experiments.rivals import ESTIMATED_ON, IN_LOOP, TUNED_ON, Contender, estim
 from experiments.trial import WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
-from pidlib.controller import Feedback
+from pidlib.controller import Controller
 from pidlib.estimation.estimator import Estimator
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name
@@ -31,11 +31,11 @@ class LineUp:
         self.model, self.tokenizer = load_model(trial.model)
 
     @cached_property
-    def controls(self) -> dict[str, Feedback]:
+    def controls(self) -> dict[str, Controller]:
         """Controls by name; one fit serves every scheme and threshold."""
         chosen = fit_rows(self.trial.data, self.trial.fitted_on)
         fitted = PIDController.fit(self.model, self.tokenizer, chosen, scheme="PID", c=self.trial.c)
-        made: dict[str, Feedback] = {
+        made: dict[str, Controller] = {
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
         }

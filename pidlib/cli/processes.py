@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from pidlib.attacks.outcomes import read_outcomes
-
-_One = TypeVar("_One")
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Processes:
         """Whether this process writes what all found."""
         return self.rank == 0
 
-    def share(self, items: Iterable[_One]) -> Iterator[_One]:
+    def share(self, items: Iterable[Any]) -> Iterator[Any]:
         """Every `count`-th item, from the `rank`-th on."""
         return islice(iter(items), self.rank, None, self.count)
 
@@ -77,10 +75,7 @@ def part_of(log: str | Path, team: Processes) -> Path:
 
 
 def begin_part(log: str | Path, part: Path, ids: Sequence[int]) -> None:
-    """Begin the log of one process with what an earlier run found out about its rows.
-
-    A part that is there already is left as it is.
-    """
+    """Begin the log of one process with an earlier run's outcomes; one that is there stays."""
     if not part.is_file() and Path(log).is_file():
         wanted = set(ids)
         _write(part, log, [o.as_json() for o in read_outcomes(log).outcomes if o.id in wanted])
@@ -89,15 +84,16 @@ def begin_part(log: str | Path, part: Path, ids: Sequence[int]) -> None:
 def merge_parts(log: str | Path, count: int) -> None:
     """Put the outcomes of all processes into one log, by row, and remove the parts."""
     parts = [part_of(log, Processes(k, count)) for k in range(count)]
-    there = [part for part in parts if part.is_file()]
-    found = {}
-    for path in [p for p in (Path(log), *there) if p.is_file()]:
+    parts = [part for part in parts if part.is_file()]
+    configuration = read_outcomes(parts[0]).header["configuration"]
+    outcomes = {}
+    for path in [p for p in (Path(log), *parts) if p.is_file()]:
         file = read_outcomes(path)
-        if file.header["configuration"] != read_outcomes(there[0]).header["configuration"]:
-            raise ValueError(f"{path.name} is of another attack than {there[0].name}")
-        found |= {o.id: o for o in file.outcomes}
-    _write(Path(log), there[0], [found[k].as_json() for k in sorted(found)])
-    for part in there:
+        if file.header["configuration"] != configuration:
+            raise ValueError(f"{path.name} is of another attack than {parts[0].name}")
+        outcomes |= {o.id: o for o in file.outcomes}
+    _write(Path(log), parts[0], [outcomes[k].as_json() for k in sorted(outcomes)])
+    for part in parts:
         part.unlink()
 
 

@@ -96,19 +96,18 @@ def choose(
         return [float(right_answers(model, tokenizer, part).mean()) for part in sets.values()]
 
     bare = Tried(0.0, -1, *judged())
-    tried, best, taken = [bare], None, None
+    tried, good = [bare], []
     for rho in rhos:
         settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
-        whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
-        for short in whole.cuts():
-            t = short.controlled[-1]
-            with short.attached(model):
-                one = Tried(float(rho), t, *judged())
-            tried.append(one)
+        for control in Estimator.fit(model, tokenizer, rows, perturbed, **settings).cuts():
+            with control.attached(model):
+                trial = Tried(float(rho), control.controlled[-1], *judged())
+            tried.append(trial)
             report(
-                f"rho {rho:g}, x_0 to x_{t}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}"
+                f"rho {rho:g}, x_0 to x_{trial.last}: clean {trial.clean:.3f}, "
+                f"perturbed {trial.perturbed:.3f}"
             )
-            cheap = bare.clean - one.clean <= loss + 1e-12
-            if cheap and (best is None or one.perturbed > best.perturbed):
-                best, taken = one, short
-    return Selection(taken, tuple(tried), best or bare)
+            if bare.clean - trial.clean <= loss + 1e-12:
+                good.append((control, trial))
+    control, trial = max(good, key=lambda pair: pair[1].perturbed, default=(None, bare))
+    return Selection(control, tuple(tried), trial)

@@ -33,7 +33,7 @@ Fitted on a `{origin.architecture}` of {origin.depth} blocks of width {origin.wi
 fingerprint of every block is kept.
 
 ```python
-from pidlib import PIDController
+from pidlib import load_controller
 
 controller = load_controller("this folder, or owner/name on the hub")
 with controller.attached(model):

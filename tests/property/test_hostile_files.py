@@ -12,7 +12,6 @@ import json
 import math
 import os
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -557,7 +556,7 @@ variance = 0.95
 layers = [0, 1]
 """
 NAMES = sorted(
-    {f.name for kind in KINDS_OF_SETTINGS for f in fields(kind)} | {"x", "model.n", '""'}
+    {name for kind in KINDS_OF_SETTINGS for name in kind.model_fields} | {"x", "model.n", '""'}
 )
 TOML = [
     "1", "-1", "0", "2.5", "-0.0", "nan", "inf", "-inf", "true", '""', '"captions"', "'../x'", "[]",
@@ -583,7 +582,7 @@ def test_configs_of_any_text(place, kind, lines, data):
     found = usable(lambda: kind.read(path, {}))
     path.unlink()
     if found is not None:
-        assert isinstance(found, kind) and json.loads(json.dumps(found.told()))
+        assert isinstance(found, kind) and json.loads(json.dumps(found.model_dump()))
         assert found.n is None or found.n >= 1
 
 
