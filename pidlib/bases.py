@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
@@ -16,6 +17,7 @@ from pidlib.io.strict_json import Hash, told
 from pidlib.laws import TERMS
 from pidlib.theory.subspaces import rank_for
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 ORTHONORMAL = 1e-4  # Frobenius norm of V^T V - I; single precision leaves about 1e-7 sqrt(k)
 
 
@@ -60,6 +62,51 @@ class Origin:
             block_list=blocks.names[0].rpartition(".")[0] if named else None,
             **more,
         )
+
+    def changed(self, blocks: Blocks) -> list[str]:
+        """Names of the blocks whose weights differ from those of the fit.
+
+        Each block is compared in its own number type; double precision as single.
+        """
+        changed = []
+        for name, module, known in zip(blocks.names, blocks.modules, self.blocks, strict=True):
+            own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
+            own = own if own in DTYPES else "float32"
+            if _digest(module, DTYPES[own]) != known[own]:
+                changed.append(name)
+        return changed
+
+
+def checksums(blocks: Blocks) -> tuple[dict[str, str], ...]:
+    """Sha256 of each block's weights, as they are in each of three number types.
+
+    A copy of the model in half precision is thus known for what it is, and any other change of
+    any weight is seen.
+    """
+    return tuple(
+        {name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in blocks.modules
+    )
+
+
+def _digest(module: nn.Module, dtype: torch.dtype) -> str:
+    digest = hashlib.sha256()
+    for name, weight in sorted(_weights(module)):
+        digest.update(f"{name} {tuple(weight.shape)}\n".encode())
+        plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
+        digest.update(plain.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
+    for name, weight in module.named_parameters():
+        if weight.is_meta:
+            from accelerate.utils import align_module_device
+
+            owner, _, own = name.rpartition(".")
+            with align_module_device(module.get_submodule(owner), "cpu"):
+                weight = getattr(module.get_submodule(owner), own).detach().clone()
+        yield name, weight
 
 
 class Card(BaseModel):

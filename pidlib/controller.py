@@ -14,17 +14,10 @@ from torch import Tensor, nn
 
 from pidlib.bases import Card, Origin
 from pidlib.gain import Gain
-from pidlib.hooks import Blocks, Control, changed_blocks, find_blocks
+from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.hub import folder_of, send
 from pidlib.io.model_card import card, write_card
-from pidlib.io.pretrained import (
-    Layout,
-    foreign,
-    read_card,
-    read_tensors,
-    refused,
-    write_folder,
-)
+from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
 from pidlib.io.strict_json import read_record, told
 
 _ATTACHED: WeakKeyDictionary[nn.Module, Controller] = WeakKeyDictionary()
@@ -49,9 +42,10 @@ class Controller:
     """What all controllers share: they know their model, and hang on it while a context lasts.
 
     A subclass has `origin` (the model of its fit), `feedback` (gain matrices by controlled
-    state), `hooked` (blocks to hook), `begin` (makes the law for one forward call), `summary`
-    and `diagnose`; for its folder the name of its format, the type of its card, and how the
-    rest is written, laid out and read.
+    state), `hooked` (blocks to hook), `begin` (makes the law for one forward call), `summary` (a
+    line) and `diagnose` (its `records` are the rows of a table). For its folder it has the name
+    of its format, the type of its card, and three methods: `_contents` (what `write_folder`
+    takes), `_layout` (tensors that a card speaks of) and `_built` (a controller of them).
 
     Source: paper Eq. (1).
     """
@@ -62,32 +56,9 @@ class Controller:
     origin: Origin
     feedback: Mapping[int, Mapping[str, Gain]]
     hooked: list[int]
-
-    def begin(self) -> Control:
-        """Make the law anew, for one forward call of the model."""
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """Return settings and fit on one line."""
-        raise NotImplementedError
-
-    def diagnose(self) -> Any:
-        """Look into the controller, state by state; `records` of it are the rows of a table."""
-        raise NotImplementedError
-
-    def _contents(self) -> dict[str, Any]:
-        """Settings, tensors and what else a folder holds (`pidlib.io.pretrained.write_folder`)."""
-        raise NotImplementedError
-
-    @classmethod
-    def _layout(cls, record: Any) -> Layout:
-        """Number types and shapes of the tensors that a card speaks of."""
-        raise NotImplementedError
-
-    @classmethod
-    def _built(cls, record: Any, tensors: Mapping[str, Tensor], allow_expanding: bool) -> Self:
-        """Make a controller of what a folder holds."""
-        raise NotImplementedError
+    begin: Callable[[], Control]
+    summary: Callable[[], str]
+    diagnose: Callable[[], Any]
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the controller to a folder: JSON and safetensors, whole or not at all.
@@ -130,9 +101,8 @@ class Controller:
             record = read_record(cls.CARD, content)
             if len(record.origin.blocks) != record.origin.depth:
                 raise ValueError(
-                    "the controller is incomplete: checksums of "
-                    f"{len(record.origin.blocks)} blocks, depth {record.origin.depth}; fit and "
-                    "save it again"
+                    f"the controller is incomplete: checksums of {len(record.origin.blocks)} "
+                    f"blocks, depth {record.origin.depth}; fit and save it again"
                 )
             layout = cls._layout(record)
         tensors = read_tensors(folder, record.tensors, layout)
@@ -220,21 +190,17 @@ class Controller:
 
     @contextmanager
     def claimed(self, model: nn.Module) -> Iterator[Blocks]:
-        """Keep every other controller off a model for as long as the context lasts.
-
-        Yields its blocks; refuses what `attached` does.
-        """
+        """Keep every other controller off a model, and yield its blocks, while a context lasts."""
         blocks = self._recognise(model)
-        first = blocks.modules[0]
         if is_controlled(blocks):
             raise RuntimeError(
                 "a controller is attached to this model already; leave its `with` block first"
             )
-        _ATTACHED[first] = self
+        _ATTACHED[blocks.modules[0]] = self
         try:
             yield blocks
         finally:
-            _ATTACHED.pop(first, None)
+            _ATTACHED.pop(blocks.modules[0], None)
 
     def _recognise(self, model: nn.Module) -> Blocks:
         """Find the model's blocks and refuse those that were not fitted on."""
@@ -245,7 +211,7 @@ class Controller:
                 f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
                 f"{type(model).__name__} has {blocks.depth}: fit on this model"
             )
-        changed = changed_blocks(blocks, origin.blocks)
+        changed = origin.changed(blocks)
         if changed:
             raise ValueError(
                 f"the controller was fitted on other weights: {len(changed)} of {blocks.depth} "

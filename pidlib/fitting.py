@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pidlib.bases import Eigenbases, Origin
+from pidlib.bases import Eigenbases, Origin, checksums
 from pidlib.data.labels import check_labels, label_order
-from pidlib.hooks import Blocks, fingerprint, read_states
+from pidlib.hooks import Blocks, read_states
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.theory.subspaces import Moments, rank_for
 
@@ -126,7 +126,7 @@ def learn(
     if model.training or any(module.training for module in blocks.modules):
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
     order = label_order(model.config) if correct_only else None
-    weights = tuple(fingerprint(blocks))
+    weights = checksums(blocks)
     about = {"blocks": list(weights), "terms": terms, "correct_only": correct_only}
     sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
     for batch in islice(batches, sums.batches, None):

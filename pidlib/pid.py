@@ -12,6 +12,7 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from pidlib import laws
 from pidlib.bases import Card, Eigenbases, Origin, layout
 from pidlib.controller import Controller
 from pidlib.data.batches import MAX_LENGTH, batches, input_device, streamed
@@ -22,16 +23,6 @@ from pidlib.hooks import Control
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.io.strict_json import is_number, told
-from pidlib.laws import (
-    LAWS,
-    Residual,
-    Static,
-    check_overshoot,
-    parse_gains,
-    parse_scheme,
-    static_gain,
-    strengths,
-)
 from pidlib.theory.subspaces import rank_for
 
 PUBLISHED = {
@@ -214,7 +205,7 @@ class PIDController(Controller):
         found = cls._free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
-        learnt = {"P", *parse_scheme(terms).split("-")}
+        learnt = {"P", *laws.parse_scheme(terms).split("-")}
         settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
         named = blocks is not None
         bases = learn(found, stream, terms, keep, correct_only, named, checkpoint, merge)
@@ -246,7 +237,7 @@ class PIDController(Controller):
     @cached_property
     def weights(self) -> dict[str, float]:
         """Gain of each term, where it is above 0."""
-        return {i: g for i, g in parse_gains(self.scheme, self.gains).items() if g > 0}
+        return {i: g for i, g in laws.parse_gains(self.scheme, self.gains).items() if g > 0}
 
     def projections(self, t: int, terms: Iterable[str]) -> dict[str, Tensor]:
         """Q^i_t of each term, (d, d) float64."""
@@ -261,10 +252,10 @@ class PIDController(Controller):
         for t in self.controlled:
             offs = self.projections(t, weights)
             if self.law == "residual":
-                share = float(strengths(self.depth, self.c)[t])
+                share = float(laws.strengths(self.depth, self.c)[t])
                 kinds = {i: Gain.of_projection(offs[i], share * weights[i]) for i in weights}
             else:
-                gain = static_gain(offs, weights, self.law, t, self.depth, self.c)
+                gain = laws.static_gain(offs, weights, self.law, t, self.depth, self.c)
                 kinds = {self.scheme: gain}
             gains[t] = {i: gain for i, gain in kinds.items() if not gain.is_zero}
         return {t: kinds for t, kinds in gains.items() if kinds}
@@ -279,8 +270,10 @@ class PIDController(Controller):
     def begin(self) -> Control:
         """Make the law anew, for one forward call of the model."""
         if self.law == "residual":
-            return Residual(self.feedback, sorted({i for of in self.feedback.values() for i in of}))
-        return Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
+            return laws.Residual(
+                self.feedback, sorted({i for of in self.feedback.values() for i in of})
+            )
+        return laws.Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Diagnosis:
         """Ranks, clean bias, size of the control and alpha_t by state, from what the fit learnt."""
@@ -330,7 +323,7 @@ def _checked(
     settings: Mapping[str, Any], terms: Collection[str], depth: int, model_type: str
 ) -> dict[str, Any]:
     """Settings as they are kept, for bases of some terms; what is wrong is refused."""
-    scheme = parse_scheme(settings["scheme"])
+    scheme = laws.parse_scheme(settings["scheme"])
     gains, law, layers, c = (settings[name] for name in ("gains", "law", "layers", "c"))
     missing = [i for i in scheme.split("-") if i not in terms]
     if missing:
@@ -340,9 +333,9 @@ def _checked(
         )
     if isinstance(gains, Mapping) and not all(map(is_number, gains.values())):
         raise ValueError(f"gains {told(gains)} are not finite numbers of at least 0")
-    if law not in LAWS:
+    if law not in laws.LAWS:
         raise ValueError(
-            f"unknown law {law!r}; choose one of {LAWS} (maps learnt from random changes "
+            f"unknown law {law!r}; choose one of {laws.LAWS} (maps learnt from random changes "
             "of text: pidlib.Estimator.fit)"
         )
     if not isinstance(c, int | float) or not is_number(c) or c < 0:
@@ -351,11 +344,11 @@ def _checked(
         raise ValueError(f"variance is {told(settings['variance'])}; give a share, such as 0.99")
     rank_for(torch.ones(1), settings["variance"])  # refuses one out of range
     controlled = _layers(layers, depth, model_type)
-    shares = strengths(depth, c)[list(controlled)]
+    shares = laws.strengths(depth, c)[list(controlled)]
     share = float(shares.max()) if len(shares) else 0.0
     # The exact gain removes at most the whole of a direction, whatever its weight.
     may_expand = settings["allow_expanding"] or law == "exact-gain"
-    check_overshoot(parse_gains(scheme, gains), share, may_expand)
+    laws.check_overshoot(laws.parse_gains(scheme, gains), share, may_expand)
     layers = layers if layers in (None, "published") else controlled
     return {**settings, "scheme": scheme, "c": c + 0.0, "layers": layers}  # no -0.0
 

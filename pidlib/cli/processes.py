@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from pidlib.attacks.outcomes import read_outcomes
+from pidlib.io.files import whole
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,5 @@ def merge_parts(log: str | Path, count: int) -> None:
 def _write(path: Path, like: str | Path, lines: Sequence[str]) -> None:
     """Write a log with the header of another, whole or not at all."""
     header = json.dumps(read_outcomes(like).header, ensure_ascii=False)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    with whole(path) as partial:
+        partial.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")

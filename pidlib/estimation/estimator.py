@@ -12,7 +12,7 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from pidlib.bases import Card, Origin
+from pidlib.bases import Card, Origin, checksums
 from pidlib.controller import Controller
 from pidlib.data.batches import MAX_LENGTH
 from pidlib.data.perturbations import Perturb, described
@@ -20,7 +20,7 @@ from pidlib.diagnosis import Records
 from pidlib.estimation.layerwise import RULES, Estimate, Fit, estimate_errors, fit_estimates
 from pidlib.estimation.terminal import EPOCHS, RATE, fit_terminal
 from pidlib.gain import TOLERANCE, Gain
-from pidlib.hooks import Control, find_blocks, fingerprint
+from pidlib.hooks import Control, find_blocks
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
@@ -172,7 +172,7 @@ class Estimator(Controller):
             found,
             blocks is not None,
             width=len(first.b),
-            blocks=tuple(fingerprint(found)),
+            blocks=checksums(found),
             rows=len(rows),
             correct=len(rows),
             tokens=first.fit.words,
@@ -202,6 +202,10 @@ class Estimator(Controller):
         Attaching refuses every model but that of the fit. This says that the maps are meant
         for another one all the same: one that was trained with them in place, say.
 
+        Parameters
+        ----------
+        model : torch.nn.Module
+
         Examples
         --------
         >>> from pidlib import load_model
@@ -217,7 +221,7 @@ class Estimator(Controller):
                 f"the maps are of {origin.depth} states of width {origin.width}; the model has "
                 f"{blocks.depth} of width {blocks.width}: fit on this model"
             )
-        return replace(self, origin=replace(origin, blocks=tuple(fingerprint(blocks))))
+        return replace(self, origin=replace(origin, blocks=checksums(blocks)))
 
     @property
     def sha256(self) -> str:

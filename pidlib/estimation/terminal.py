@@ -21,10 +21,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import kl_div
 
+from pidlib.bases import checksums
 from pidlib.data.batches import MAX_LENGTH, input_device, texts
 from pidlib.data.perturbations import Perturb, described, perturbed_rows
 from pidlib.estimation.layerwise import text_lengths
-from pidlib.hooks import Blocks, fingerprint
+from pidlib.hooks import Blocks
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.theory.wiener import Affine
 
@@ -65,7 +66,7 @@ def fit_terminal(
     costs: list[float] = []
     if checkpoint is not None:
         about = {"states": sorted(steps), "rho": rho, "epochs": epochs, "rate": rate, "seed": seed}
-        about |= {"perturbed": described(perturb), "blocks": list(fingerprint(blocks))}
+        about |= {"perturbed": described(perturb), "blocks": list(checksums(blocks))}
         costs = _taken_up(checkpoint, about, unknown, optimizer)
     total, begun = epochs * each, len(costs)
     for epoch in range(begun // each, epochs):

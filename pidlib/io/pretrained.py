@@ -50,8 +50,7 @@ def write_folder(
         name = f"bases-{total[:16]}.safetensors"
         os.replace(draft, folder / name)
     finally:
-        for left in (draft, draft.with_name(draft.name + ".partial")):
-            left.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
     card = {"format": kind, "schema": SCHEMA, "settings": settings, "origin": origin}
     card["tensors"] = {"file": name, "sha256": total, "terms": terms}
     write_json(folder / CARD, card | more)

@@ -144,7 +144,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     [
         (FitSettings, "n = 'many'", "n is 'many'; it has to be a valid integer"),
         (FitSettings, "n = true", "n is True; it has to be a valid integer"),
-        (FitSettings, "variance = nan", "variance is nan; it has to be greater than 0"),
+        (FitSettings, "variance = nan", "variance is nan; it has to be less than"),
         (FitSettings, "layers = [0, 1.5]", "layers.1 is 1.5; it has to be a valid integer"),
         (FitSettings, "layres = [0]", "unknown 'layres'; known"),
         (FitSettings, "mix = 'slang'", "mix is 'slang'; it has to be 'typos', 'synonyms'"),

@@ -23,14 +23,13 @@ from safetensors.torch import load, save
 import pidlib
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
-from pidlib.bases import Eigenbases, Origin
+from pidlib.bases import DTYPES, Eigenbases, Origin
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
 from pidlib.data.captions.generator import SIZES, captions
 from pidlib.data.edits import Edit
 from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
 from pidlib.estimation.layerwise import Estimate, Fit
 from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
-from pidlib.hooks import DTYPES
 from pidlib.io.strict_json import parse_json, read_json
 from pidlib.laws import LAWS
 from pidlib.pid import PIDController
