@@ -38,6 +38,24 @@ def is_controlled(blocks: Blocks) -> bool:
     return blocks.modules[0] in _ATTACHED
 
 
+def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
+    """Find the blocks of a model to fit on; refuse one that some controller is attached to.
+
+    Parameters
+    ----------
+    model, blocks
+        As for `pidlib.hooks.find_blocks`.
+
+    Returns
+    -------
+    Blocks
+    """
+    free = find_blocks(model, blocks)
+    if is_controlled(free):
+        raise ValueError("a controller is attached; fit on the uncontrolled model")
+    return free
+
+
 class Controller:
     """What all controllers share: they know their model, and hang on it while a context lasts.
 
@@ -128,14 +146,6 @@ class Controller:
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
             return send(Path(folder), name, private, token, **commit)
-
-    @staticmethod
-    def _free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None) -> Blocks:
-        """Find the blocks to fit on; refuse those that some controller is attached to."""
-        blocks = find_blocks(model, blocks)
-        if is_controlled(blocks):
-            raise ValueError("a controller is attached; fit on the uncontrolled model")
-        return blocks
 
     @property
     def depth(self) -> int:

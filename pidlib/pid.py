@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from pidlib import laws
 from pidlib.bases import Card, Eigenbases, Origin, layout
-from pidlib.controller import Controller
+from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH, batches, input_device, streamed
 from pidlib.diagnosis import Diagnosis
 from pidlib.fitting import Accumulators, learn
@@ -202,7 +202,7 @@ class PIDController(Controller):
         -------
         PIDController
         """
-        found = cls._free_blocks(model, blocks)
+        found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
         learnt = {"P", *laws.parse_scheme(terms).split("-")}

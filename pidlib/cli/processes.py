@@ -53,21 +53,25 @@ class Processes:
 
 def processes() -> Processes:
     """Return the processes of this job; joins them where `accelerate launch` made several."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return Processes()
-    from accelerate import PartialState
-
-    state = PartialState(cpu=not torch.cuda.is_available())
-    return Processes(state.process_index, state.num_processes)
+    state = _state()
+    return Processes(state.process_index, state.num_processes) if state else Processes()
 
 
 def device() -> Any:
     """The device of this process: its own graphics card, the only one, or the processor."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        from accelerate import PartialState
-
-        return PartialState(cpu=not torch.cuda.is_available()).device
+    state = _state()
+    if state:
+        return state.device
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _state() -> Any:
+    """Accelerate's state, or None in a process of its own."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    from accelerate import PartialState
+
+    return PartialState(cpu=not torch.cuda.is_available())
 
 
 def part_of(log: str | Path, team: Processes) -> Path:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from pidlib.bases import Card, Origin, checksums
-from pidlib.controller import Controller
+from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH
 from pidlib.data.perturbations import Perturb, described
 from pidlib.diagnosis import Records
@@ -145,7 +145,7 @@ class Estimator(Controller):
         ValueError
             A setting out of range, no rows, a model in training mode or with a controller.
         """
-        found = cls._free_blocks(model, blocks)
+        found = free_blocks(model, blocks)
         if not isinstance(rows, Sized):
             raise ValueError(
                 f"the rule {rule!r} reads its rows several times, and these are a stream; give a "

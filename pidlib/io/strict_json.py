@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +20,6 @@ _short.maxstring = _short.maxother = _short.maxlong = 60
 
 Kind = tuple[str, Callable[[Any], bool]]
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
 
 
 def is_number(value: Any) -> bool:
@@ -41,7 +38,10 @@ WHOLE: Kind = ("a whole number", lambda v: type(v) is int)
 COUNT: Kind = ("a whole number of at least 0", lambda v: type(v) is int and v >= 0)
 NUMBER: Kind = ("a number", lambda v: type(v) in (int, float))
 OBJECT: Kind = ("an object", lambda v: isinstance(v, dict))
-HASH: Kind = ("a sha256 of 64 hexadecimal digits", _is_hash)
+HASH: Kind = (
+    "a sha256 of 64 hexadecimal digits",
+    lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{64}", v) is not None,
+)
 
 
 def told(value: Any) -> str:
