@@ -19,7 +19,7 @@ from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
-from pidlib.controller import Feedback
+from pidlib.controller import Controller
 from pidlib.data.edits import COLUMNS, word_spans
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
@@ -63,11 +63,11 @@ class Conditions:
         self._weights: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     @cached_property
-    def controls(self) -> dict[str, Feedback]:
+    def controls(self) -> dict[str, Controller]:
         """Controls by name; one fit serves every scheme and threshold."""
         rows = fit_rows(self.trial.data, self.trial.fitted_on)
         fitted = PIDController.fit(self.model, self.tokenizer, rows, scheme="PID", c=self.trial.c)
-        controls: dict[str, Feedback | None] = {
+        controls: dict[str, Controller | None] = {
             control_name(scheme, variance): fitted.retune(scheme=scheme, variance=variance)
             for scheme, variance in self.trial.controls
         }

@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from pydantic import BaseModel, NonNegativeInt, PositiveInt
+from torch import Tensor, nn
 
-from pidlib.hooks import DTYPES
-from pidlib.io.pretrained import Layout, read_bundle, refused, write_bundle
-from pidlib.io.strict_json import (
-    COUNT,
-    HASH,
-    NUMBER,
-    SIZE,
-    TEXT,
-    Kind,
-    _plain,
-    _whole,
-    check_fields,
-    told,
-)
+from pidlib.hooks import Blocks
+from pidlib.io.pretrained import Layout, TensorFile
+from pidlib.io.strict_json import Hash, told
 from pidlib.laws import TERMS
 from pidlib.theory.subspaces import rank_for
 
-_SETTINGS: dict[str, Kind] = {
-    "scheme": TEXT,
-    "variance": NUMBER,
-    "c": ("a number or 'inf'", lambda v: _plain(v) or v == "inf"),
-    "law": TEXT,
-    "gains": (
-        "a name or a number for each term",
-        lambda v: isinstance(v, str) or (isinstance(v, dict) and all(map(_plain, v.values()))),
-    ),
-    "layers": (
-        "null, 'published' or a list of whole numbers",
-        lambda v: v in (None, "published") or (isinstance(v, list) and all(map(_whole, v))),
-    ),
-}
-
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 ORTHONORMAL = 1e-4  # Frobenius norm of V^T V - I; single precision leaves about 1e-7 sqrt(k)
-_ORIGIN: dict[str, Kind] = {
-    "model_type": TEXT,
-    "architecture": TEXT,
-    "depth": SIZE,
-    "width": SIZE,
-    "block_list": ("a text or null", lambda v: v is None or isinstance(v, str)),
-    "blocks": ("a list of objects", lambda v: isinstance(v, list)),
-    "rows": COUNT,
-    "correct": COUNT,
-    "tokens": COUNT,
-    "truncated": COUNT,
-}
-
-FORMAT = "pidlib-controller"
 
 
 @dataclass(frozen=True)
@@ -77,31 +39,81 @@ class Origin:
         Rows seen, rows used, real tokens used, rows cut at the maximum length.
     """
 
+    __pydantic_config__ = {"extra": "forbid"}
+
     model_type: str
     architecture: str
-    depth: int
-    width: int
+    depth: PositiveInt
+    width: PositiveInt
     block_list: str | None
-    blocks: tuple[dict[str, str], ...]
-    rows: int
-    correct: int
-    tokens: int
-    truncated: int
+    blocks: tuple[dict[str, Hash], ...]
+    rows: NonNegativeInt
+    correct: NonNegativeInt
+    tokens: NonNegativeInt
+    truncated: NonNegativeInt
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Origin:
-        """Read one that was written as JSON.
+    def of(cls, blocks: Blocks, named: bool, /, **more: Any) -> Origin:
+        """Origin of a fit on these blocks, whose list the user named or pidlib found."""
+        return cls(
+            model_type=getattr(getattr(blocks.model, "config", None), "model_type", None) or "",
+            architecture=type(blocks.model).__name__,
+            depth=blocks.depth,
+            block_list=blocks.names[0].rpartition(".")[0] if named else None,
+            **more,
+        )
 
-        Parameters
-        ----------
-        record : mapping
-            As read from JSON.
+    def changed(self, blocks: Blocks) -> list[str]:
+        """Names of the blocks whose weights differ from those of the fit.
 
-        Returns
-        -------
-        Origin
+        Each block is compared in its own number type; double precision as single.
         """
-        return cls(**{**record, "blocks": tuple(record["blocks"])})
+        changed = []
+        for name, module, known in zip(blocks.names, blocks.modules, self.blocks, strict=True):
+            own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
+            own = own if own in DTYPES else "float32"
+            if _digest(module, DTYPES[own]) != known[own]:
+                changed.append(name)
+        return changed
+
+
+def checksums(blocks: Blocks) -> tuple[dict[str, str], ...]:
+    """Sha256 of each block's weights, as they are in each of three number types.
+
+    A copy of the model in half precision is thus known for what it is, and any other change of
+    any weight is seen.
+    """
+    return tuple(
+        {name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in blocks.modules
+    )
+
+
+def _digest(module: nn.Module, dtype: torch.dtype) -> str:
+    digest = hashlib.sha256()
+    for name, weight in sorted(_weights(module)):
+        digest.update(f"{name} {tuple(weight.shape)}\n".encode())
+        plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
+        digest.update(plain.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
+    for name, weight in module.named_parameters():
+        if weight.is_meta:
+            from accelerate.utils import align_module_device
+
+            owner, _, own = name.rpartition(".")
+            with align_module_device(module.get_submodule(owner), "cpu"):
+                weight = getattr(module.get_submodule(owner), own).detach().clone()
+        yield name, weight
+
+
+class Card(BaseModel):
+    """What the cards of all controllers hold."""
+
+    origin: Origin
+    tensors: TensorFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,59 +142,22 @@ class Eigenbases:
     def rank(self, term: str, t: int, variance: float) -> int:
         """Smallest rank whose eigenvalues hold the share `variance`.
 
-        Parameters
-        ----------
-        term : {"P", "I", "D"}
-        t : int
-            State, from 0.
-        variance : float
-            Share, above 0 and at most 1.
-
-        Returns
-        -------
-        int
-
         Source: section 3.1. Departure: Σσ² in place of Σσ.
         """
         return rank_for(self.values[term][t], variance)
 
     def basis(self, term: str, t: int, variance: float) -> Tensor:
-        """Orthonormal columns V^i_t, (d, r) float64.
-
-        Parameters
-        ----------
-        term, t, variance
-            As for `rank`.
-
-        Returns
-        -------
-        (d, r) float64 tensor
-
-        Raises
-        ------
-        ValueError
-            More columns are asked for than were kept.
-        """
-        rank, kept = self.rank(term, t, variance), self.vectors[term].shape[-1]
-        if rank > kept:
+        """Orthonormal columns V^i_t, (d, r) float64; refused where fewer were kept."""
+        rank, most = self.rank(term, t, variance), self.vectors[term].shape[-1]
+        if rank > most:
             raise ValueError(
-                f"variance {variance} needs {rank} directions of {term} at state {t} and {kept} "
-                "were kept; fit again with a larger keep"
+                f"variance {variance} needs {rank} directions of {term} at state {t} and {most} "
+                "were kept; fit again with a larger keep, or choose a smaller variance"
             )
         return self.vectors[term][t, :, :rank].double()
 
     def projection(self, term: str, t: int, variance: float) -> Tensor:
-        """Q^i_t = I - V V^T, (d, d) float64.
-
-        Parameters
-        ----------
-        term, t, variance
-            As for `rank`.
-
-        Returns
-        -------
-        (d, d) float64 tensor
-        """
+        """Q^i_t = I - V V^T, (d, d) float64."""
         basis = self.basis(term, t, variance)
         return torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
 
@@ -190,181 +165,59 @@ class Eigenbases:
         """Second moment E[x_t x_t^T] of one token, (d, d) float64.
 
         Energy in directions that were not kept is spread evenly over them.
-
-        Parameters
-        ----------
-        t : int
-            State, from 0.
-
-        Returns
-        -------
-        (d, d) float64 tensor
         """
         vectors, values = self.vectors["P"][t].double(), self.values["P"][t]
         d, k = vectors.shape
         rest = float(values[k:].sum()) / (d - k) if k < d else 0.0
         return vectors * (values[:k] - rest) @ vectors.T + rest * torch.eye(d, dtype=torch.float64)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors, by the names that they have in a file."""
+        kinds = {"values": self.values, "vectors": self.vectors}
+        return {f"{i}.{kind}": of[i] for kind, of in kinds.items() for i in of}
 
-def save(bases: Eigenbases, settings: Mapping[str, Any], folder: Path) -> None:
-    """Write bases and settings: `controller.json` and one safetensors file.
-
-    Parameters
-    ----------
-    bases : Eigenbases
-    settings : mapping
-        What JSON can hold.
-    folder : Path
-        Made when missing; an older controller in it is replaced.
-    """
-    tensors = {f"{i}.values": v for i, v in bases.values.items()}
-    tensors |= {f"{i}.vectors": v for i, v in bases.vectors.items()}
-    about = {"settings": dict(settings), "terms": "".join(bases.values)}
-    write_bundle(Path(folder), tensors, FORMAT, about, asdict(bases.origin))
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Tensor], terms: str, origin: Origin) -> Eigenbases:
+        """Make them of what a file holds; refuse what no second moment has."""
+        values, vectors = ({i: tensors[f"{i}.{k}"] for i in terms} for k in ("values", "vectors"))
+        for term in terms:
+            check_basis(term, values[term], vectors[term])
+        return cls(values, vectors, origin)
 
 
-def load(folder: Path) -> tuple[Eigenbases, dict[str, Any]]:
-    """Read what `save` wrote: bases and settings.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    (bases, settings) : Eigenbases and dict
-
-    Raises
-    ------
-    FileNotFoundError
-        No controller there, or its tensors are missing.
-    ValueError
-        A foreign, truncated or changed file, or bases that no second moment has.
-    """
-    bundle = read_bundle(Path(folder), FORMAT, _layout)
-    terms, parts = bundle.about["terms"], ("values", "vectors")
-    values, vectors = ({i: bundle.tensors[f"{i}.{part}"] for i in terms} for part in parts)
-    with refused(folder):
-        check_bases(values, vectors)
-    return Eigenbases(values, vectors, Origin.of(bundle.origin)), dict(bundle.about["settings"])
-
-
-def _layout(about: Mapping[str, Any], origin: Mapping[str, Any]) -> Layout:
-    """Check the card and tell which tensors belong to it."""
-    check_origin(origin)
-    check_settings(about["settings"])
-    check_terms(about["terms"])
-    states, d = origin["depth"] + 1, origin["width"]
-    layout: dict[str, tuple[str, tuple[int | None, ...]]] = {}
-    for i in about["terms"]:
-        layout |= {f"{i}.values": ("F64", (states, d)), f"{i}.vectors": ("F32", (states, d, None))}
-    return layout
-
-
-def check_origin(record: Any) -> None:
-    """Refuse what is no record of a model and of the text of a fit.
-
-    Parameters
-    ----------
-    record : object
-        What JSON gives for `pidlib.bases.Origin`.
-
-    Raises
-    ------
-    ValueError
-    """
-    check_fields(record, _ORIGIN, "origin")
-    blocks, depth = record["blocks"], record["depth"]
-    for t, sums in enumerate(blocks):
-        check_fields(sums, dict.fromkeys(DTYPES, HASH), f"origin: block {t}")
-    if len(blocks) != depth:
-        raise ValueError(
-            f"the controller is incomplete: checksums of {len(blocks)} blocks, depth {depth}; "
-            "fit and save it again"
-        )
-
-
-def check_terms(terms: Any) -> None:
-    """Refuse what are no terms of learnt bases: P, I and D, each at most once, P always.
-
-    Raises
-    ------
-    ValueError
-
-    Examples
-    --------
-    >>> check_terms("PID")
-    >>> check_terms("ID")
-    Traceback (most recent call last):
-    ...
-    ValueError: the terms are 'ID'; they have to be P, alone or with I and D, each once
-    """
-    known = isinstance(terms, str) and len(set(terms)) == len(terms) and set(terms) <= set(TERMS)
-    if not known or "P" not in terms:
+def layout(terms: str, origin: Origin) -> Layout:
+    """Number types and shapes of the tensors in a file; refuse terms that there are none of."""
+    if "P" not in terms or len(set(terms)) != len(terms) or set(terms) - set(TERMS):
         raise ValueError(
             f"the terms are {told(terms)}; they have to be P, alone or with I and D, each once"
         )
+    states, d = origin.depth + 1, origin.width
+    values: Layout = {f"{i}.values": ("F64", (states, d)) for i in terms}
+    return values | {f"{i}.vectors": ("F32", (states, d, None)) for i in terms}
 
 
-def check_bases(values: Mapping[str, Tensor], vectors: Mapping[str, Tensor]) -> None:
-    """Refuse eigenvalues and eigenvectors that no second moment has.
+def check_basis(term: str, values: Tensor, vectors: Tensor) -> None:
+    """Refuse eigenvalues (T + 1, d) and eigenvectors (T + 1, d, k) that no second moment has.
 
     That the columns are orthonormal makes I - V V^T a projection, so that K is symmetric.
-
-    Parameters
-    ----------
-    values : mapping of term to (T + 1, d) tensor
-    vectors : mapping of term to (T + 1, d, k) tensor
-
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit, entries that are not finite, eigenvalues that are negative or
-        not falling or of an infinite sum, or columns that are not orthonormal.
-
-    Examples
-    --------
-    >>> check_bases({"P": torch.tensor([[2.0, 1.0]])}, {"P": torch.eye(2)[None]})
-    >>> check_bases({"P": torch.tensor([[2.0, 1.0]])}, {"P": 2 * torch.eye(2)[None]})
-    Traceback (most recent call last):
-    ...
-    ValueError: the basis of term P at state 0 is not orthonormal (V^T V is 4.24 from I)
-
-    Source: ours; Algorithm 1.
     """
-    for term, sizes in values.items():
-        frames = vectors[term]
-        fit = sizes.ndim == 2 and frames.ndim == 3 and frames.shape[:2] == sizes.shape
-        if not fit or not 1 <= frames.shape[2] <= frames.shape[1]:
-            seen = tuple(sizes.shape), tuple(frames.shape)
+    if not 1 <= vectors.shape[2] <= vectors.shape[1]:
+        raise ValueError(
+            f"term {term} has vectors of the shape {tuple(vectors.shape)}; it has to be "
+            "(T + 1, d, k), k from 1 to d"
+        )
+    for t, (spectrum, frame) in enumerate(zip(values, vectors, strict=True)):
+        place = f"of term {term} at state {t}"
+        if not (spectrum.isfinite().all() and spectrum.sum().isfinite() and frame.isfinite().all()):
             raise ValueError(
-                f"term {term} has the shapes {seen}; they have to be (T + 1, d) and (T + 1, d, k), "
-                "k from 1 to d"
+                f"the basis {place} has NaN or infinite entries, or eigenvalues whose sum is "
+                "infinite"
             )
-        for t, (one, frame) in enumerate(zip(sizes.double(), frames, strict=True)):
-            place = f"of term {term} at state {t}"
-            if not (one.isfinite().all() and one.sum().isfinite() and frame.isfinite().all()):
-                raise ValueError(
-                    f"the basis {place} has NaN or infinite entries, or eigenvalues whose sum is "
-                    "infinite"
-                )
-            if bool((one < 0).any()) or bool((one.diff() > 0).any()):
-                raise ValueError(f"the eigenvalues {place} are negative or not falling")
-            eye = torch.eye(frame.shape[1], dtype=frame.dtype)
-            away = float(torch.linalg.matrix_norm(frame.T @ frame - eye))
-            if not away <= ORTHONORMAL:  # products of huge entries are infinite or NaN
-                raise ValueError(
-                    f"the basis {place} is not orthonormal (V^T V is {away:.3g} from I)"
-                )
-
-
-def check_settings(record: Any) -> None:
-    """Refuse what are no settings of a control on subspaces.
-
-    Ranges are checked by `pidlib.pid.PIDController` itself.
-
-    Raises
-    ------
-    ValueError
-    """
-    check_fields(record, _SETTINGS, "settings")
+        if bool((spectrum < 0).any()) or bool((spectrum.diff() > 0).any()):
+            raise ValueError(f"the eigenvalues {place} are negative or not falling")
+        eye = torch.eye(frame.shape[1], dtype=frame.dtype)
+        distance = float(torch.linalg.matrix_norm(frame.T @ frame - eye))
+        if not distance <= ORTHONORMAL:  # products of huge entries are infinite or NaN
+            raise ValueError(
+                f"the basis {place} is not orthonormal (V^T V is {distance:.3g} from I)"
+            )

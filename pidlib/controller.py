@@ -1,90 +1,136 @@
-"""A feedback on the states of a model: what can be attached, for as long as a context lasts."""
+"""Controllers: what can be attached to a model, kept in a folder and sent to a hub."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
-from pidlib.bases import Origin
+from pidlib.bases import Card, Origin
 from pidlib.gain import Gain
-from pidlib.hooks import Blocks, Control, changed_blocks, find_blocks
-from pidlib.io.hub import send
+from pidlib.hooks import Blocks, Control, find_blocks
+from pidlib.io.hub import folder_of, send
+from pidlib.io.model_card import card, write_card
+from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
+from pidlib.io.strict_json import read_record, told
 
-_ATTACHED: WeakKeyDictionary[nn.Module, Feedback] = WeakKeyDictionary()
+_ATTACHED: WeakKeyDictionary[nn.Module, Controller] = WeakKeyDictionary()
 
 
-def is_controlled(found: Blocks) -> bool:
-    """Whether some feedback is attached to these blocks.
+def is_controlled(blocks: Blocks) -> bool:
+    """Whether some controller is attached to these blocks.
 
     Parameters
     ----------
-    found : Blocks
+    blocks : Blocks
         As `pidlib.hooks.find_blocks` gives them.
 
     Returns
     -------
     bool
     """
-    return found.modules[0] in _ATTACHED
+    return blocks.modules[0] in _ATTACHED
 
 
-class Feedback:
+def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
+    """Find the blocks of a model to fit on; refuse one that some controller is attached to.
+
+    Parameters
+    ----------
+    model, blocks
+        As for `pidlib.hooks.find_blocks`.
+
+    Returns
+    -------
+    Blocks
+    """
+    free = find_blocks(model, blocks)
+    if is_controlled(free):
+        raise ValueError("a controller is attached; fit on the uncontrolled model")
+    return free
+
+
+class Controller:
     """What all controllers share: they know their model, and hang on it while a context lasts.
 
     A subclass has `origin` (the model of its fit), `feedback` (gain matrices by controlled
-    state), `hooked` (blocks to hook), `begin` (makes the law for one forward call) and
-    `summary`.
+    state), `hooked` (blocks to hook), `begin` (makes the law for one forward call), `summary` (a
+    line) and `diagnose` (its `records` are the rows of a table). For its folder it has the name
+    of its format, the type of its card, and three methods: `_contents` (what `write_folder`
+    takes), `_layout` (tensors that a card speaks of) and `_built` (a controller of them).
 
     Source: paper Eq. (1).
     """
 
+    FORMAT: ClassVar[str]
+    CARD: ClassVar[type[Card]]
+
     origin: Origin
     feedback: Mapping[int, Mapping[str, Gain]]
     hooked: list[int]
-
-    def begin(self) -> Control:
-        """Make the law anew, for one forward call of the model.
-
-        Returns
-        -------
-        Control
-            A function of the block's number, its input and the mask.
-        """
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """Return settings and fit on one line.
-
-        Returns
-        -------
-        str
-        """
-        raise NotImplementedError
+    begin: Callable[[], Control]
+    summary: Callable[[], str]
+    diagnose: Callable[[], Any]
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the controller to a folder, whole or not at all.
+        """Write the controller to a folder: JSON and safetensors, whole or not at all.
+
+        Beside them stands a card for readers, README.md; one that was written by hand stays.
+        """
+        write_folder(Path(folder), self.FORMAT, origin=asdict(self.origin), **self._contents())
+        write_card(Path(folder), card(self.summary(), self.origin, self.diagnose().records()))
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | Path, allow_expanding: bool = False, revision: str | None = None
+    ) -> Self:
+        """Read a controller that `save_pretrained` wrote.
+
+        The folder may come from anybody: it holds JSON and plain numbers, no code runs, and
+        nothing outside it is read. What is foreign, truncated or changed is refused.
 
         Parameters
         ----------
         folder : path
+            Or `owner/name` on HuggingFace's hub, where there is no folder of that name.
+        allow_expanding : bool
+            Take a controller under which states may grow.
+        revision : str, optional
+            Branch, tag or commit on the hub.
         """
-        raise NotImplementedError
+        place = folder_of(folder, revision)
+        return cls.from_card(place, read_card(place), allow_expanding)
+
+    @classmethod
+    def from_card(cls, folder: Path, content: Mapping[str, Any], allow_expanding: bool) -> Self:
+        """Read the rest of a folder whose card was read."""
+        with foreign(folder):
+            if content["format"] != cls.FORMAT:
+                raise ValueError(
+                    f"it holds a {told(content['format'])}, not a {cls.FORMAT}; "
+                    "pidlib.load_controller reads either"
+                )
+            record = read_record(cls.CARD, content)
+            if len(record.origin.blocks) != record.origin.depth:
+                raise ValueError(
+                    f"the controller is incomplete: checksums of {len(record.origin.blocks)} "
+                    f"blocks, depth {record.origin.depth}; fit and save it again"
+                )
+            layout = cls._layout(record)
+        tensors = read_tensors(folder, record.tensors, layout)
+        with refused(folder):
+            return cls._built(record, tensors, allow_expanding)
 
     def push_to_hub(
-        self,
-        name: str,
-        *,
-        private: bool | None = None,
-        token: str | None = None,
-        revision: str | None = None,
-        commit_message: str | None = None,
+        self, name: str, *, private: bool | None = None, token: str | None = None, **commit: Any
     ) -> str:
-        """Send the controller to HuggingFace's hub, with its card.
+        """Send the controller to HuggingFace's hub, with its card; return the commit's address.
 
         Parameters
         ----------
@@ -94,21 +140,12 @@ class Feedback:
             Of a repository that is made.
         token : str, optional
             The one that is logged in by default.
-        revision : str, optional
-            Branch to write to.
-        commit_message : str, optional
-
-        Returns
-        -------
-        str
-            Address of the commit.
+        commit
+            `revision` (branch to write to) and `commit_message`.
         """
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
-            return send(
-                Path(folder), name, private, token=token, revision=revision,
-                commit_message=commit_message,
-            )  # fmt: skip
+            return send(Path(folder), name, private, token, **commit)
 
     @property
     def depth(self) -> int:
@@ -149,64 +186,48 @@ class Feedback:
 
         Source: paper Eq. (1).
         """
-        with self.claimed(model) as found:
+        with self.claimed(model) as blocks:
             if not self.feedback:
                 yield model
                 return
             for t, kinds in self.feedback.items():
-                for weight in list(found.modules[t].parameters())[:1]:
+                for weight in list(blocks.modules[t].parameters())[:1]:
                     for gain in kinds.values():
                         gain.factors(weight.dtype, weight.device)
             begin = self.begin if instead is None else _replacing(self.begin, instead)
-            with found.control(begin=begin, layers=self.hooked):
+            with blocks.control(begin=begin, layers=self.hooked):
                 yield model
 
     @contextmanager
     def claimed(self, model: nn.Module) -> Iterator[Blocks]:
-        """Keep every other controller off a model for as long as the context lasts.
-
-        Parameters
-        ----------
-        model : torch.nn.Module
-
-        Yields
-        ------
-        Blocks
-            The model's blocks.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As `attached`.
-        """
-        found = self._recognise(model)
-        first = found.modules[0]
-        if is_controlled(found):
+        """Keep every other controller off a model, and yield its blocks, while a context lasts."""
+        blocks = self._recognise(model)
+        if is_controlled(blocks):
             raise RuntimeError(
                 "a controller is attached to this model already; leave its `with` block first"
             )
-        _ATTACHED[first] = self
+        _ATTACHED[blocks.modules[0]] = self
         try:
-            yield found
+            yield blocks
         finally:
-            _ATTACHED.pop(first, None)
+            _ATTACHED.pop(blocks.modules[0], None)
 
     def _recognise(self, model: nn.Module) -> Blocks:
         """Find the model's blocks and refuse those that were not fitted on."""
         origin = self.origin
-        found = find_blocks(model, origin.block_list)
-        if found.depth != origin.depth:
+        blocks = find_blocks(model, origin.block_list)
+        if blocks.depth != origin.depth:
             raise ValueError(
                 f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
-                f"{type(model).__name__} has {found.depth}: fit on this model"
+                f"{type(model).__name__} has {blocks.depth}: fit on this model"
             )
-        changed = changed_blocks(found, origin.blocks)
+        changed = origin.changed(blocks)
         if changed:
             raise ValueError(
-                f"the controller was fitted on other weights: {len(changed)} of {found.depth} "
+                f"the controller was fitted on other weights: {len(changed)} of {blocks.depth} "
                 f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
             )
-        return found
+        return blocks
 
 
 def _replacing(

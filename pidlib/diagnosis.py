@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+from torch import Tensor
+
+from pidlib.laws import strengths
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class LayerDiagnosis:
     forms : tuple of str
         How the product is computed: "dense", or "thin m" with m columns.
 
-    Source: Table 7; ours.
+    Source: Table 7.
     """
 
     t: int
@@ -73,13 +78,31 @@ class Diagnosis:
     summary: str
     width: int
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the rows as flat dictionaries, for a table or a data frame.
+    @classmethod
+    def of(cls, controller: Any) -> Diagnosis:
+        """Look into a `PIDController`, from what its fit learnt."""
+        alpha = 1.0 - strengths(controller.depth, controller.c)
+        bases, variance, rows = controller.bases, controller.variance, []
+        for t in range(controller.depth):
+            moment, kinds = bases.moment(t), controller.feedback.get(t, {})
+            total, offs = float(moment.trace()), controller.projections(t, bases.values)
+            bias = {i: float((q * moment).sum()) / total for i, q in offs.items()}
+            rows.append(
+                LayerDiagnosis(
+                    t=t,
+                    controlled=t in controller.feedback,
+                    ranks={i: bases.rank(i, t, variance) for i in offs},
+                    bias=bias,
+                    weighted_bias=sum((g * bias[i] for i, g in controller.weights.items()), 0.0),
+                    size=_size(controller, t, moment),
+                    alpha=float(alpha[t]),
+                    forms=tuple(gain.form for gain in kinds.values()),
+                )
+            )
+        return cls(tuple(rows), controller.summary(), controller.origin.width)
 
-        Returns
-        -------
-        list of dict
-        """
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as flat dictionaries, for a table or a data frame."""
         return [
             {"t": row.t, "controlled": "yes" if row.controlled else "no"}
             | {f"rank {i}": rank for i, rank in row.ranks.items()}
@@ -88,17 +111,6 @@ class Diagnosis:
             | {"product": " ".join(row.forms) or "-"}
             for row in self.rows
         ]
-
-    def frame(self) -> Any:
-        """Return the rows as a pandas data frame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas
-
-        return pandas.DataFrame(self.records()).set_index("t")
 
     def __str__(self) -> str:
         """Table with the summary above it."""
@@ -117,3 +129,23 @@ def _text(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.4f}" if value >= 1e-4 or value == 0 else f"{value:.1e}"
+
+
+def _size(controller: Any, t: int, moment: Tensor) -> float:
+    """Root mean square of u_t over that of x_t; for "residual" a bound on it."""
+    kinds, total = controller.feedback.get(t, {}), float(moment.trace())
+    if controller.law != "residual":
+        matrices = [gain.matrix() for gain in kinds.values()]
+        return sum(math.sqrt(float((k @ moment * k).sum()) / total) for k in matrices)
+    share = float(strengths(controller.depth, controller.c)[t])
+    weights, variance, values = controller.weights, controller.variance, controller.bases.values
+    rest = {i: values[i][t][controller.bases.rank(i, t, variance) :] for i in kinds}
+    return sum(share * weights[i] * math.sqrt(float(v.sum()) / total) for i, v in rest.items())
+
+
+class Records(list):
+    """Rows of a table that need no other form."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows."""
+        return list(self)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from pidlib.bases import Eigenbases, Origin
+from pidlib.bases import Eigenbases, Origin, checksums
 from pidlib.data.labels import check_labels, label_order
-from pidlib.hooks import Blocks, fingerprint, read_states
-from pidlib.io.checkpoints import FOREIGN, Checkpoint
+from pidlib.hooks import Blocks, read_states
+from pidlib.io.checkpoints import Checkpoint
 from pidlib.theory.subspaces import Moments, rank_for
-
-_One = TypeVar("_One")
 
 
 class Accumulators:
@@ -56,9 +54,9 @@ class Accumulators:
     def own(self) -> Iterator[tuple[str, Moments]]:
         """Name and sums of each state and term, those that are shared once."""
         for term, states in self.moments.items():
-            for t, one in enumerate(states):
+            for t, moments in enumerate(states):
                 if t > 0 or term == "P":
-                    yield f"{term}.{t}", one
+                    yield f"{term}.{t}", moments
 
     @property
     def counts(self) -> dict[str, int]:
@@ -66,36 +64,29 @@ class Accumulators:
         names = ("batches", "rows", "correct", "truncated")
         return {name: getattr(self, name) for name in names}
 
-    @property
-    def tokens(self) -> dict[str, list[int]]:
-        """Tokens and examples behind each sum."""
-        return {name: [one.tokens, one.examples] for name, one in self.own}
-
     def keep(self, checkpoint: Checkpoint, last: bool = False) -> None:
         """Keep the sums, if it is time, or they are the last and some were kept before."""
         if checkpoint.due or last and checkpoint.begun:
-            sums = {name: one.embedding.cpu() for name, one in self.own}
-            checkpoint.keep(sums, self.batches, counts=self.counts, tokens=self.tokens)
+            sums = {name: moments.embedding.cpu() for name, moments in self.own}
+            tokens = {name: [moments.tokens, moments.examples] for name, moments in self.own}
+            checkpoint.keep(sums, self.batches, counts=self.counts, tokens=tokens)
 
     @classmethod
     def begin(cls, checkpoint: Checkpoint, about: Mapping[str, Any], terms: str) -> Accumulators:
         """Take up sums that were kept; none are there: begin with none."""
-        made, kept = cls(terms), checkpoint.begin(about)
-        if kept is None:
-            return made
-        try:
-            sums, card = kept
-            for name in made.counts:
-                setattr(made, name, int(card["counts"][name]))
+        whole, unfinished = cls(terms), checkpoint.begin(about)
+        if unfinished is None:
+            return whole
+        with checkpoint.reading():
+            sums, card = unfinished
+            vars(whole).update({name: int(card["counts"][name]) for name in whole.counts})
             if sums:
                 depth = 1 + max(int(name.partition(".")[2]) for name in sums)
-                made._begin(len(next(iter(sums.values()))), ["cpu"] * depth)
-                for name, one in made.own:
-                    one.embedding = sums[name]
-                    one.tokens, one.examples = card["tokens"][name]
-        except FOREIGN as error:
-            raise checkpoint.unreadable(error) from None
-        return made
+                whole._begin(len(next(iter(sums.values()))), ["cpu"] * depth)
+                for name, moments in whole.own:
+                    moments.embedding = sums[name]
+                    moments.tokens, moments.examples = card["tokens"][name]
+        return whole
 
     def all_reduce(self) -> None:
         """Add up the sums of all processes of a distributed run; each then has all."""
@@ -107,28 +98,23 @@ class Accumulators:
         distributed.all_reduce(known, distributed.ReduceOp.MAX)
         if not self.moments and int(known[0]):  # no row of this process counted
             self._begin(int(known[1]), ["cpu"] * int(known[0]))
-        for _, one in self.own:
-            distributed.all_reduce(one.embedding)
-            pair = torch.tensor([one.tokens, one.examples])
+        for _, moments in self.own:
+            distributed.all_reduce(moments.embedding)
+            pair = torch.tensor([moments.tokens, moments.examples])
             distributed.all_reduce(pair)
-            one.tokens, one.examples = pair.tolist()
-        told = torch.tensor(list(self.counts.values()))
-        distributed.all_reduce(told)
-        self.batches, self.rows, self.correct, self.truncated = told.tolist()
-
-
-def after(stream: Iterable[_One], done: int) -> Iterator[_One]:
-    """Leave out what was done already."""
-    return islice(iter(stream), done, None)
+            moments.tokens, moments.examples = pair.tolist()
+        counts = torch.tensor(list(self.counts.values()))
+        distributed.all_reduce(counts)
+        self.batches, self.rows, self.correct, self.truncated = counts.tolist()
 
 
 def learn(
-    found: Blocks,
+    blocks: Blocks,
     batches: Iterable[Any],
     terms: Sequence[str] = "PID",
     keep: float = 1.0,
     correct_only: bool = True,
-    block_list: str | None = None,
+    named: bool = False,
     checkpoint: Checkpoint | None = None,
     merge: Callable[[Accumulators], None] | None = None,
 ) -> Eigenbases:
@@ -136,20 +122,20 @@ def learn(
 
     Memory does not grow with the number of batches: d^2 numbers for each state and term.
     """
-    model, terms = found.model, "".join(sorted({"P", *terms}, key="PID".index))
-    if model.training or any(module.training for module in found.modules):
+    model, terms = blocks.model, "".join(sorted({"P", *terms}, key="PID".index))
+    if model.training or any(module.training for module in blocks.modules):
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
     order = label_order(model.config) if correct_only else None
-    blocks = tuple(fingerprint(found))
-    about = {"blocks": list(blocks), "terms": terms, "correct_only": correct_only}
+    weights = checksums(blocks)
+    about = {"blocks": list(weights), "terms": terms, "correct_only": correct_only}
     sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
-    for batch in after(batches, sums.batches):
+    for batch in islice(batches, sums.batches, None):
         with torch.inference_mode():
-            values, mask, logits = read_states(model, batch.inputs, found)
+            values, mask, logits = read_states(model, batch.inputs, blocks)
             sums.batches += 1
             sums.rows += len(mask)
             sums.truncated += getattr(batch, "truncated", 0)
-            _check_finite(values, mask, found.names)
+            _check_finite(values, mask, blocks.names)
             if order is not None:
                 mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
             sums.add(values, mask)
@@ -166,27 +152,21 @@ def learn(
             f"the model classifies none of the {sums.rows} rows correctly; check that its labels "
             "(model.config.id2label) and those of the rows mean the same"
         )
-    moments = sums.moments
-    spectra = {term: [_spectrum(m) for m in moments[term]] for term in terms}
-    eigenvalues = {term: torch.stack([v for v, _ in pairs]) for term, pairs in spectra.items()}
-    vectors = {}
-    for term, pairs in spectra.items():
-        kept = max(rank_for(v, keep) for v, _ in pairs) if keep != 1.0 else len(pairs[0][0])
-        vectors[term] = torch.stack([w[:, :kept].float() for _, w in pairs])
-    config = getattr(model, "config", None)
-    origin = Origin(
-        model_type=getattr(config, "model_type", None) or "",
-        architecture=type(model).__name__,
-        depth=found.depth,
-        width=moments["P"][0].width,
-        block_list=block_list,
-        blocks=blocks,
-        rows=sums.rows,
-        correct=sums.correct,
-        tokens=moments["P"][0].tokens,
-        truncated=sums.truncated,
-    )
-    return Eigenbases(eigenvalues, vectors, origin)
+    first = sums.moments["P"][0]
+    counts = {"rows": sums.rows, "correct": sums.correct, "truncated": sums.truncated}
+    counts |= {"tokens": first.tokens, "width": first.width}
+    return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
+
+
+def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:
+    """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
+    values, vectors = {}, {}
+    for term, states in moments.items():
+        spectra = [_spectrum(of) for of in states]
+        values[term] = torch.stack([spectrum for spectrum, _ in spectra])
+        most = max(rank_for(v, keep) for v in values[term]) if keep != 1.0 else origin.width
+        vectors[term] = torch.stack([frame[:, :most].float() for _, frame in spectra])
+    return Eigenbases(values, vectors, origin)
 
 
 def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:

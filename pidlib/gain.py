@@ -1,4 +1,4 @@
-"""."""
+"""A feedback matrix in the cheaper of two forms, dense or low rank, and its product with states."""
 
 from __future__ import annotations
 
@@ -43,14 +43,8 @@ class Gain:
 
         Parameters
         ----------
-        vectors : (d, d) float64 tensor
-            Orthonormal eigenvectors of K.
-        values : (d,) float64 tensor
-            Its eigenvalues, at least 0.
-
-        Returns
-        -------
-        Gain
+        vectors, values : (d, d) and (d,) float64 tensor
+            Orthonormal eigenvectors of K, and its eigenvalues, at least 0.
 
         Examples
         --------
@@ -72,18 +66,7 @@ class Gain:
 
     @classmethod
     def of_projection(cls, projection: Tensor, scale: float) -> Gain:
-        """K = scale times a projection (d, d).
-
-        Parameters
-        ----------
-        projection : (d, d) float64 tensor
-        scale : float
-            At least 0.
-
-        Returns
-        -------
-        Gain
-        """
+        """K = scale times a projection (d, d)."""
         values, vectors = torch.linalg.eigh(projection)
         return cls.from_spectrum(vectors, scale * values.round())
 
@@ -99,29 +82,14 @@ class Gain:
         return self.shift == 0.0 and still and (self.offset is None or not bool(self.offset.any()))
 
     def matrix(self) -> Tensor:
-        """K as a (d, d) float64 tensor.
-
-        Returns
-        -------
-        (d, d) float64 tensor
-        """
+        """K as a (d, d) float64 tensor."""
         if self.right is None:
             return -self.left.T
         eye = torch.eye(len(self.left), dtype=torch.float64)
         return self.shift * eye - self.left @ self.right
 
     def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
-        """Left factor, right factor, offset in a number type on a device; kept for next time.
-
-        Parameters
-        ----------
-        dtype : torch.dtype
-        device : torch.device
-
-        Returns
-        -------
-        (left, right, offset) : tensors or None
-        """
+        """Left factor, right factor, offset in a number type on a device; kept for next time."""
         key = (dtype, device)
         if key not in self.cache:
             # Tensors made in inference mode could never take part in a gradient.
@@ -133,7 +101,7 @@ class Gain:
     def add_to(
         self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
     ) -> Tensor:
-        """Return base + b - K x at real tokens and base at padding.
+        """Return base + b - K x (B, l, d) at real tokens and base at padding.
 
         Under autocast the control is computed in low precision and added in the precision
         of the state, so that the state itself is not rounded.
@@ -146,30 +114,27 @@ class Gain:
         padding : (k,) int64 tensor, optional
             The places of padding among the B l tokens, if known (`padding_of`): it is then
             put back by itself, which is quicker than choosing at every token.
-
-        Returns
-        -------
-        (B, l, d) tensor
-            Of the number type of `base`.
         """
         left, right, offset = self.factors(x.dtype, x.device)
-        wide = not torch.is_autocast_enabled(x.device.type)
         flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])
-        keep = None if mask is None else mask.reshape(-1, 1)
+        real = None if mask is None else mask.reshape(-1, 1)
+        first, second = flat, left
         if right is not None:
-            inner = flat @ left
-            if keep is not None and self.shift == 0.0:  # fewer numbers to mask than after
-                inner, keep = inner * keep, None
-            new = torch.addmm(rows, inner, right) if wide else rows + inner @ right
-            new = new if self.shift == 0.0 else new - self.shift * flat
+            first, second = flat @ left, right
+            if real is not None and self.shift == 0.0 and offset is None:
+                first, real = first * real, None  # fewer numbers to mask than after
+        if torch.is_autocast_enabled(x.device.type):
+            new = rows + first @ second
         else:
-            new = torch.addmm(rows, flat, left) if wide else rows + flat @ left
+            new = torch.addmm(rows, first, second)
+        if self.shift != 0.0:
+            new = new - self.shift * flat
         if offset is not None:
-            new, keep = new + offset, None if mask is None else mask.reshape(-1, 1)
-        if keep is not None and padding is not None:
+            new = new + offset
+        if real is not None and padding is not None:
             new.index_copy_(0, padding, rows.index_select(0, padding))
-        elif keep is not None:
-            new = torch.where(keep, new, rows)
+        elif real is not None:
+            new = torch.where(real, new, rows)
         return new.reshape(base.shape)
 
 

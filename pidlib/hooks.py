@@ -12,7 +12,6 @@ have already normalised. The model stays as it is: no wrapper, no changed weight
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,8 +21,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 HOMES = {
     "bert": ("encoder.layer",),
@@ -55,7 +52,7 @@ class States(NamedTuple):
     logits : tensor or None
         What the model's head made of them; None for a model without a head.
 
-    Source: section 2 of the paper (states of a network).
+    Source: section 2 (states of a network).
     """
 
     values: list[Tensor]
@@ -119,8 +116,6 @@ class Blocks:
         All hooks come off when the context ends, also after an exception. Code made by
         `torch.compile` does not see hooks that came later, so it is thrown away at both
         ends of the context and made anew by the next call.
-
-        Source: paper Eq. (1).
         """
         if (fn is None) == (begin is None):
             raise TypeError("give either fn or begin, and not both")
@@ -138,30 +133,23 @@ class Blocks:
 
     @contextmanager
     def reading(self) -> Iterator[list[Tensor]]:
-        """Collect the states of the model's last forward call in a list.
+        """Collect the states x_0, ..., x_T of the model's last forward call in a list.
 
         They are taken as they arrive, before any control, whichever was attached first.
-
-        Yields
-        ------
-        list of T + 1 tensors (B, l, d)
-            Empty until the model is called; then x_0, ..., x_T of that call.
-
-        Source: paper Eq. (1).
         """
-        seen: list[Tensor] = []
+        states: list[Tensor] = []
 
         def after(_module, _args, output):
-            seen.append(output[0] if isinstance(output, tuple) else output)
+            states.append(output[0] if isinstance(output, tuple) else output)
 
         with ExitStack() as hooks:
             hooks.enter_context(torch.compiler.set_stance("force_eager"))  # see `control`
             for t, module in enumerate(self.modules):
-                hook = _seen(seen, t == 0, _first_name(module))
+                hook = _reader(states, t == 0, _first_name(module))
                 handle = module.register_forward_pre_hook(hook, with_kwargs=True, prepend=True)
                 hooks.callback(handle.remove)
             hooks.callback(self.modules[-1].register_forward_hook(after).remove)
-            yield seen
+            yield states
 
 
 class _Call:
@@ -244,11 +232,13 @@ def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
     return hook
 
 
-def _seen(seen: list[Tensor], starts: bool, name: str) -> Callable:
+def _reader(states: list[Tensor], starts: bool, name: str) -> Callable:
+    """Make the hook that appends the arriving state; before the first block the list is emptied."""
+
     def hook(_module, args, kwargs):
         if starts:
-            seen.clear()
-        seen.append(args[0] if args else kwargs[name])
+            states.clear()
+        states.append(args[0] if args else kwargs[name])
 
     return hook
 
@@ -272,11 +262,6 @@ def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
     Returns
     -------
     (B, l) bool tensor
-
-    Raises
-    ------
-    ValueError
-        A mask of another shape, for example one of pairs of tokens.
 
     Examples
     --------
@@ -306,11 +291,6 @@ def uncached(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         With `use_cache=False`, where the model knows that argument.
-
-    Examples
-    --------
-    >>> uncached(nn.Linear(1, 1), {"input": 0})
-    {'input': 0}
     """
     if "use_cache" in inspect.signature(model.forward).parameters:
         return {**inputs, "use_cache": False}
@@ -358,15 +338,15 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
         names = [name for name, module in lists.items() if module is blocks]
     if len(names) != 1:
         kind = getattr(getattr(model, "config", None), "model_type", None) or "unknown"
-        asked = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
+        given = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
+        given = f"known types: {', '.join(HOMES)}" if blocks is None else given
         raise ValueError(
             f"cannot find the blocks of {type(model).__name__} (model_type {kind!r}, "
-            f"{asked if blocks is not None else 'known types: ' + ', '.join(HOMES)}); give "
-            "blocks='the.name' of their list in the model; its lists are "
+            f"{given}); give blocks='the.name' of their list in the model; its lists are "
             f"{ {name: len(module) for name, module in lists.items()} }"
         )
-    name, found = names[0], lists[names[0]]
-    return Blocks(model, tuple(f"{name}.{t}" for t in range(len(found))), tuple(found))
+    modules = tuple(lists[names[0]])
+    return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
 
 
 def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[str]:
@@ -400,11 +380,6 @@ def read_states(
     States
         T + 1 states (B, l, d) as they arrive, before any control; the mask (B, l); the logits.
 
-    Raises
-    ------
-    ValueError
-        As `find_blocks`; or a mask of the wrong shape.
-
     Examples
     --------
     >>> from transformers import GPT2Config, GPT2Model
@@ -415,87 +390,8 @@ def read_states(
 
     Source: paper Eq. (1).
     """
-    found = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
-    with found.reading() as values:
-        output = found.model(**inputs)
+    blocks = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
+    with blocks.reading() as values:
+        output = blocks.model(**inputs)
     mask = token_mask(inputs.get("attention_mask"), values[0])
     return States(list(values), mask, getattr(output, "logits", None))
-
-
-def fingerprint(found: Blocks) -> list[dict[str, str]]:
-    """Sha256 of each block's weights, as they are in each of three number types.
-
-    A copy of the model in half precision is thus known for what it is, and any other
-    change of any weight is seen.
-
-    Parameters
-    ----------
-    found : Blocks
-
-    Returns
-    -------
-    list of T dicts
-        Number type to 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> from pidlib.hooks import find_blocks
-    >>> net = nn.Module()
-    >>> net.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
-    >>> found = find_blocks(net, "layers")
-    >>> known = fingerprint(found)
-    >>> with torch.no_grad():
-    ...     _ = net.layers[1].bias.add_(1e-3)
-    >>> changed_blocks(found, known)
-    ['layers.1']
-    """
-    return [{name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in found.modules]
-
-
-def changed_blocks(found: Blocks, known: Sequence[Mapping[str, str]]) -> list[str]:
-    """Names of the blocks whose weights differ from a fingerprint.
-
-    Each block is compared in its own number type; double precision as single.
-
-    Parameters
-    ----------
-    found : Blocks
-    known : sequence of T dicts
-        See `fingerprint`.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    See `fingerprint`.
-    """
-    changed = []
-    for name, module, sums in zip(found.names, found.modules, known, strict=True):
-        own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
-        own = own if own in DTYPES else "float32"
-        if _digest(module, DTYPES[own]) != sums[own]:
-            changed.append(name)
-    return changed
-
-
-def _digest(module: nn.Module, dtype: torch.dtype) -> str:
-    digest = hashlib.sha256()
-    for name, weight in sorted(_weights(module)):
-        digest.update(f"{name} {tuple(weight.shape)}\n".encode())
-        plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
-        digest.update(plain.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _weights(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
-    for name, weight in module.named_parameters():
-        if weight.is_meta:
-            from accelerate.utils import align_module_device
-
-            owner, _, own = name.rpartition(".")
-            with align_module_device(module.get_submodule(owner), "cpu"):
-                weight = getattr(module.get_submodule(owner), own).detach().clone()
-        yield name, weight

@@ -40,11 +40,6 @@ def parse_scheme(scheme: str) -> str:
     str
         For example "P-D".
 
-    Raises
-    ------
-    ValueError
-        No term, an unknown one, or one given twice.
-
     Examples
     --------
     >>> parse_scheme("DP")
@@ -75,11 +70,6 @@ def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, floa
     Returns
     -------
     dict of str to float
-
-    Raises
-    ------
-    ValueError
-        An unknown name or term; a gain that is negative or not finite.
 
     Examples
     --------
@@ -212,8 +202,8 @@ class Residual:
     terms : sequence of str
         Terms used anywhere.
 
-    Source: the running loss of section 2.1. Departure: the published
-    code applies every projection to x_t.
+    Source: the running loss of section 2.1. Departure: the published code applies every
+    projection to x_t.
     """
 
     def __init__(self, gains: Mapping[int, Mapping[str, Gain]], terms: Sequence[str]):
@@ -231,18 +221,18 @@ class Residual:
                 "block once and in order (no layer drop, no gradient checkpointing): switch that "
                 "off or fit with law='averaged'"
             )
-        seen = {"P": x}
+        signals = {"P": x}
         if "I" in self.terms:
-            seen["I"] = self.past = x if self.past is None else self.past + x
+            signals["I"] = self.past = x if self.past is None else self.past + x
         if "D" in self.terms:
-            seen["D"] = x if self.last is None else x - self.last
+            signals["D"] = x if self.last is None else x - self.last
             self.last = x
         self.next += 1
         if mask is not self.mask:
             self.mask, self.padding = mask, padding_of(mask)
         new = None
         for term, gain in self.gains.get(t, {}).items():
-            new = gain.add_to(x if new is None else new, seen[term], mask, self.padding)
+            new = gain.add_to(x if new is None else new, signals[term], mask, self.padding)
         return new
 
 
@@ -261,13 +251,8 @@ def check_overshoot(gains: Mapping[str, float], share: float, allow_expanding: b
     allow_expanding : bool
         Whether only what single precision cannot hold is refused.
 
-    Raises
-    ------
-    ValueError
-
     Examples
     --------
-    >>> check_overshoot({"P": 0.5, "D": 0.5}, 1.0, False)
     >>> check_overshoot({"P": 2.0, "D": 1.0}, 1.0, False)
     Traceback (most recent call last):
     ...

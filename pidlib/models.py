@@ -53,7 +53,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     ----------
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
-        `"minilm-opt"`: a decoder made of its weights (`pidlib.decoders`).
+        `"minilm-opt"`: a decoder made of its weights (`decoder_classifier`).
         A folder: a model saved there by transformers. Anything else with a slash, such
         as `"facebook/opt-1.3b"`: a model on the hub (needs the network).
     device : str or torch.device
@@ -62,15 +62,13 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     Returns
     -------
     Model
-        Named tuple `(model, tokenizer)`; the model is in evaluation mode and stays a
-        plain `PreTrainedModel`.
+        The model is in evaluation mode and stays a plain `PreTrainedModel`.
 
     Raises
     ------
-    ValueError
-        An unknown name, or a checksum that does not match.
-    FileNotFoundError
-        The package with the embedded weights, or the adapter, is not installed.
+    ValueError, FileNotFoundError
+        An unknown name, or a checksum that does not match; the package with the embedded
+        weights, or the adapter, is not installed.
 
     Examples
     --------
@@ -124,10 +122,8 @@ def base_folder(check: bool = True) -> Path:
 
     Raises
     ------
-    FileNotFoundError
-        The package is not installed.
-    ValueError
-        The weights are not the official ones.
+    FileNotFoundError, ValueError
+        The package is not installed; the weights are not the official ones.
     """
     spec = importlib.util.find_spec(BASE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
@@ -178,8 +174,7 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = transformers.BertForSequenceClassification(config)
-    _load_encoder(model, folder)
+        model = _encoder(folder, config)
     return Model(model.eval(), transformers.AutoTokenizer.from_pretrained(folder))
 
 
@@ -209,13 +204,22 @@ def _label_names() -> dict:
     }
 
 
-def _load_encoder(model: Any, folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
-    report = model.bert.load_state_dict(weights, strict=False)
-    lost = [k for k in report.missing_keys if not k.endswith("position_ids")]
+def _take(model: Any, weights: dict[str, Tensor], new: str) -> None:
+    """Load weights into a model; only one of the name `new` may be missing."""
+    report = model.load_state_dict(weights, strict=False)
+    lost = [k for k in report.missing_keys if not k.endswith(("position_ids", new))]
     extra = [k for k in report.unexpected_keys if not k.endswith("position_ids")]
     if lost or extra:
         raise ValueError(f"the embedded weights do not fit: missing {lost}, unexpected {extra}")
+
+
+def _encoder(folder: Path, config: Any) -> Any:
+    """A classifier of the embedded encoder, its head as it is drawn."""
+    import transformers  # slow, and only who loads a model needs it
+
+    model = transformers.BertForSequenceClassification(config)
+    _take(model.bert, load_file(folder / "model.safetensors"), "position_ids")
+    return model
 
 
 def load_adapter(adapter: Path) -> Model:
@@ -230,28 +234,21 @@ def load_adapter(adapter: Path) -> Model:
     -------
     Model
 
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        A file is missing, or a checksum differs.
-
     Source: §3.1.
     """
-    import transformers  # slow, and only who loads a model needs it
     from peft import PeftModel
+    from transformers import BertConfig
 
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
-    folder = base_folder()
-    config = transformers.BertConfig.from_pretrained(folder, **_label_names())
+    folder, decoder = base_folder(), record["training"]["kind"] == "decoder"
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
-        if record["training"]["kind"] == "decoder":
+        if decoder:
             model = decoder_classifier(folder)
         else:
-            model = transformers.BertForSequenceClassification(config)
-            _load_encoder(model, folder)
+            model = _encoder(folder, BertConfig.from_pretrained(folder, **_label_names()))
         merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
-    return Model(merged, load_tokenizer(folder, record["training"]["kind"] == "decoder"))
+    return Model(merged, load_tokenizer(folder, decoder))
 
 
 def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
@@ -278,12 +275,7 @@ def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None
     transformers.OPTForSequenceClassification
         In evaluation mode.
 
-    Raises
-    ------
-    ValueError
-        Weights that do not fit.
-
-    Source: Zhang et al. (2022) for the blocks; the transplant is ours.
+    Source: Zhang et al. (2022) for the blocks.
     """
     import transformers  # slow, and only who loads a model needs it
 
@@ -304,41 +296,34 @@ def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None
         pad_token_id=0,
         bos_token_id=101,
         eos_token_id=102,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: k for k, label in enumerate(LABELS)},
+        **_label_names(),
         attn_implementation=attention,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = transformers.OPTForSequenceClassification(config)
-    state = {}
-    for t in range(depth):
-        for here, there in PARTS.items():
-            for kind in ("weight", "bias"):
-                state[f"model.decoder.layers.{t}.{here}.{kind}"] = weights[
-                    f"encoder.layer.{t}.{there}.{kind}"
-                ]
-    state |= _embeddings(weights)
-    report = model.load_state_dict(state, strict=False)
-    left = [k for k in report.missing_keys if k != "score.weight"]
-    if left or report.unexpected_keys:
-        raise ValueError(f"the weights do not fit: {left}, {report.unexpected_keys}")
+    state = {
+        f"model.decoder.layers.{t}.{here}.{kind}": weights[f"encoder.layer.{t}.{there}.{kind}"]
+        for t in range(depth)
+        for here, there in PARTS.items()
+        for kind in ("weight", "bias")
+    }
+    _take(model, state | _embeddings(weights), "score.weight")
     return model.eval()
 
 
 def _embeddings(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Words normalised one by one; positions in the scale of that."""
     words = weights["embeddings.word_embeddings.weight"]
-    places = weights["embeddings.position_embeddings.weight"]
-    scale = weights["embeddings.LayerNorm.weight"]
-    middle = places[:64].mean(0)
+    positions = weights["embeddings.position_embeddings.weight"]
+    scale, shift = (weights[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias"))
+    middle = positions[:64].mean(0)
     sums = words + middle + weights["embeddings.token_type_embeddings.weight"][0]
     centred = sums - sums.mean(-1, keepdim=True)
     spread = centred.pow(2).mean(-1, keepdim=True).sqrt()
-    moved = scale * (places - middle) / spread.mean()
-    two = moved.new_zeros(2, moved.shape[1])  # OPT counts its positions from 2
+    scaled = scale * (positions - middle) / spread.mean()
+    two = scaled.new_zeros(2, scaled.shape[1])  # OPT counts its positions from 2
     return {
-        "model.decoder.embed_tokens.weight": scale * centred / spread
-        + weights["embeddings.LayerNorm.bias"],
-        "model.decoder.embed_positions.weight": torch.cat([two, moved]),
+        "model.decoder.embed_tokens.weight": scale * centred / spread + shift,
+        "model.decoder.embed_positions.weight": torch.cat([two, scaled]),
     }

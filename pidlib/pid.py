@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import torch
+from pydantic import BaseModel
 from torch import Tensor, nn
 
-from pidlib.bases import Eigenbases, Origin, load, save
-from pidlib.controller import Feedback, is_controlled
+from pidlib import laws
+from pidlib.bases import Card, Eigenbases, Origin, layout
+from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH, batches, input_device
-from pidlib.diagnosis import Diagnosis, LayerDiagnosis
+from pidlib.diagnosis import Diagnosis
 from pidlib.fitting import Accumulators, learn
 from pidlib.gain import Gain
-from pidlib.hooks import Blocks, Control, find_blocks
+from pidlib.hooks import Control
 from pidlib.io.checkpoints import Checkpoint
-from pidlib.io.hub import folder_of
-from pidlib.io.model_card import card, write_card
-from pidlib.io.pretrained import refused
+from pidlib.io.pretrained import Layout
 from pidlib.io.strict_json import is_number, told
-from pidlib.laws import (
-    LAWS,
-    Residual,
-    Static,
-    check_overshoot,
-    parse_gains,
-    parse_scheme,
-    static_gain,
-    strengths,
-)
 from pidlib.theory.subspaces import rank_for
 
 PUBLISHED = {
@@ -46,8 +35,21 @@ PUBLISHED = {
 """Blocks k whose outputs the published code controls besides the embedding: x_0, ..., x_k."""
 
 
+class _Settings(BaseModel, extra="forbid"):
+    scheme: str
+    variance: float
+    c: float | Literal["inf"]
+    law: str
+    gains: str | dict[str, float]
+    layers: Literal["published"] | list[int] | None
+
+
+class _Card(Card):
+    settings: _Settings
+
+
 @dataclass(frozen=True, eq=False)
-class PIDController(Feedback):
+class PIDController(Controller):
     """A feedback that pulls hidden states towards where clean text leaves them.
 
     Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`.
@@ -69,8 +71,8 @@ class PIDController(Feedback):
     layers : None, "published" or tuple of int
         Controlled states: all, those of the published code, or these.
     allow_expanding : bool
-        Whether gains may be so large that states grow (`pidlib.io.strict_json`). Not kept by
-        `save_pretrained`: who reads the controller has to ask too.
+        Whether gains may be so large that states grow (`pidlib.laws.check_overshoot`). Not
+        kept by `save_pretrained`: `from_pretrained` has to be told again.
 
     Examples
     --------
@@ -95,6 +97,9 @@ class PIDController(Feedback):
     layers; by default c = 0.001, the published code's value, and all T states.
     """
 
+    FORMAT = "pidlib-controller"
+    CARD = _Card
+
     bases: Eigenbases
     scheme: str = "P-D"
     variance: float = 0.99
@@ -106,37 +111,10 @@ class PIDController(Feedback):
 
     def __post_init__(self) -> None:
         """Check every setting against the bases."""
-        object.__setattr__(self, "scheme", parse_scheme(self.scheme))
-        missing = [i for i in self.scheme.split("-") if i not in self.bases.values]
-        if missing:
-            raise ValueError(
-                f"scheme {self.scheme!r} needs the bases of {missing}; fitted were "
-                f"{list(self.bases.values)}: fit again with terms='PID'"
-            )
-        if isinstance(self.gains, Mapping) and not all(map(is_number, self.gains.values())):
-            raise ValueError(f"gains {told(self.gains)} are not finite numbers of at least 0")
-        gains = parse_gains(self.scheme, self.gains)
-        if self.law not in LAWS:
-            raise ValueError(
-                f"unknown law {self.law!r}; choose one of {LAWS} (maps learnt from random changes "
-                "of text: pidlib.Estimator.fit)"
-            )
-        if not isinstance(self.c, int | float) or not is_number(self.c) or self.c < 0:
-            raise ValueError(
-                f"c is {told(self.c)}; give a control cost of at least 0, such as 1e-3"
-            )
-        if self.c == 0:
-            object.__setattr__(self, "c", 0.0)  # -0.0 is no cost that a gain can be made of
-        if not is_number(self.variance):
-            raise ValueError(f"variance is {told(self.variance)}; give a share, such as 0.99")
-        rank_for(self.bases.values["P"][0], self.variance)  # refuses a variance out of range
-        _ = self.controlled  # refuses layers that do not exist
-        shares = strengths(self.depth, self.c)[list(self.controlled)]
-        share = float(shares.max()) if len(shares) else 0.0
-        # The exact gain removes at most the whole of a direction, whatever its weight.
-        check_overshoot(gains, share, self.allow_expanding or self.law == "exact-gain")
-        if self.layers not in (None, "published"):
-            object.__setattr__(self, "layers", self.controlled)
+        settings = {name: getattr(self, name) for name in DEFAULTS}
+        checked = _checked(settings, self.bases.values, self.depth, self.origin.model_type)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def fit(
@@ -144,21 +122,11 @@ class PIDController(Feedback):
         model: nn.Module,
         tokenizer: Any,
         rows: Iterable[Mapping[str, Any]],
-        scheme: str = "PD",
-        variance: float = 0.99,
-        c: float = 1e-3,
-        law: str = "averaged",
-        gains: str | Mapping[str, float] = "normalised",
-        layers: str | Sequence[int] | None = None,
         *,
         batch_size: int = 32,
         max_length: int = MAX_LENGTH,
-        blocks: str | nn.ModuleList | None = None,
-        terms: str = "PID",
-        keep: float = 1.0,
-        correct_only: bool = True,
-        checkpoint: Checkpoint | None = None,
-    ) -> PIDController:
+        **options: Any,
+    ) -> Self:
         """Fit a controller on clean text, in one pass.
 
         Parameters
@@ -169,20 +137,11 @@ class PIDController(Feedback):
         rows : iterable of mappings
             Keys `premise`, `hypothesis` (or `text`) and `label`. A stream, such as
             `datasets.load_dataset(..., streaming=True)`, is read once and never held.
-        scheme, variance, c, law, gains, layers
-            See the class; all of them can be changed later by `retune`.
         batch_size, max_length : int
             Rows per batch; tokens per row.
-        blocks : str or torch.nn.ModuleList, optional
-            Where the blocks are, for an architecture that pidlib does not know.
-        terms : str
-            Bases to learn, at least those of the scheme.
-        keep : float
-            Share of variance up to which eigenvectors are kept (`pidlib.fitting.learn`).
-        correct_only : bool
-            Use only rows that the model classifies correctly.
-        checkpoint : Checkpoint, optional
-            Keeps what was learnt so far now and then, so that a fit that was broken off goes on.
+        options
+            Settings of the class, `scheme`, `variance`, `c`, `law`, `gains`, `layers`, which
+            `retune` can change later; and what `from_batches` takes.
 
         Returns
         -------
@@ -198,23 +157,8 @@ class PIDController(Feedback):
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
         mixes positions across padding and undoes causality.
         """
-        where = input_device(model)
-        stream = batches(tokenizer, rows, batch_size, max_length, where)
-        return cls.from_batches(
-            model,
-            stream,
-            blocks=blocks,
-            terms=terms,
-            keep=keep,
-            correct_only=correct_only,
-            checkpoint=checkpoint,
-            scheme=scheme,
-            variance=variance,
-            c=c,
-            law=law,
-            gains=gains,
-            layers=layers,
-        )
+        stream = batches(tokenizer, rows, batch_size, max_length, input_device(model))
+        return cls.from_batches(model, stream, **options)
 
     @classmethod
     def from_batches(
@@ -229,7 +173,7 @@ class PIDController(Feedback):
         checkpoint: Checkpoint | None = None,
         merge: Callable[[Accumulators], None] | None = None,
         **settings: Any,
-    ) -> PIDController:
+    ) -> Self:
         """Fit on batches made elsewhere, for example of images.
 
         Parameters
@@ -238,43 +182,43 @@ class PIDController(Feedback):
             In evaluation mode.
         stream : iterable
             Objects with `inputs` (mapping of arguments of the forward) and `labels` (B,).
-        blocks, terms, keep, correct_only
-            As for `fit`.
+        blocks : str or torch.nn.ModuleList, optional
+            Where the blocks are, for an architecture that pidlib does not know.
+        terms : str
+            Bases to learn, at least those of the scheme.
+        keep : float
+            Share of variance up to which eigenvectors are kept (`pidlib.fitting.learn`).
+        correct_only : bool
+            Use only rows that the model classifies correctly.
         checkpoint : Checkpoint, optional
             Keeps the sums now and then, so that a fit that was broken off goes on.
         merge : callable, optional
             Adds the sums of other processes, see `pidlib.fitting.learn`.
         settings
-            `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
+            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
 
         Returns
         -------
         PIDController
-
-        Source: as `fit`.
         """
-        found = find_blocks(model, blocks)
-        if is_controlled(found):
-            raise ValueError("a controller is attached; fit on the uncontrolled model")
-        _check_early(found, terms, keep, settings)
-        name = None if blocks is None else found.names[0].rpartition(".")[0]
-        bases = learn(found, stream, terms, keep, correct_only, name, checkpoint, merge)
+        found = free_blocks(model, blocks)
+        rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
+        kind = getattr(getattr(found.model, "config", None), "model_type", "")
+        learnt = {"P", *laws.parse_scheme(terms).split("-")}
+        settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
+        named = blocks is not None
+        bases = learn(found, stream, terms, keep, correct_only, named, checkpoint, merge)
         return cls(bases, **settings)
 
-    def retune(self, **settings: Any) -> PIDController:
+    def retune(self, **settings: Any) -> Self:
         """Return a controller with other settings and the same bases, without a new fit.
 
         Parameters
         ----------
         settings
             Any of `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `allow_expanding`.
-
-        Returns
-        -------
-        PIDController
         """
-        known = {"scheme", "variance", "c", "law", "gains", "layers", "allow_expanding"}
-        unknown = set(settings) - known
+        unknown = set(settings) - set(DEFAULTS)
         if unknown:
             raise TypeError(f"unknown settings {sorted(unknown)}")
         return replace(self, **settings)
@@ -287,180 +231,129 @@ class PIDController(Feedback):
     @cached_property
     def controlled(self) -> tuple[int, ...]:
         """Controlled states t, rising."""
-        origin = self.bases.origin
-        return _layers(self.layers, origin.depth, origin.model_type)
+        return _layers(self.layers, self.origin.depth, self.origin.model_type)
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Gain of each term, where it is above 0."""
+        return {i: g for i, g in laws.parse_gains(self.scheme, self.gains).items() if g > 0}
+
+    def projections(self, t: int, terms: Iterable[str]) -> dict[str, Tensor]:
+        """Q^i_t of each term, (d, d) float64."""
+        return {i: self.bases.projection(i, t, self.variance) for i in terms}
 
     @cached_property
     def feedback(self) -> dict[int, dict[str, Gain]]:
         """Gain matrices by controlled state: one, or for "residual" one for each term."""
-        gains = {i: g for i, g in parse_gains(self.scheme, self.gains).items() if g > 0}
-        made: dict[int, dict[str, Gain]] = {}
-        if not gains or math.isinf(self.c):
-            return made
+        weights, gains = self.weights, {}
+        if not weights or math.isinf(self.c):
+            return {}
         for t in self.controlled:
-            offs = {i: self.bases.projection(i, t, self.variance) for i in gains}
+            offs = self.projections(t, weights)
             if self.law == "residual":
-                share = float(strengths(self.depth, self.c)[t])
-                made[t] = {i: Gain.of_projection(offs[i], share * gains[i]) for i in gains}
+                share = float(laws.strengths(self.depth, self.c)[t])
+                kinds = {i: Gain.of_projection(offs[i], share * weights[i]) for i in weights}
             else:
-                gain = static_gain(offs, gains, self.law, t, self.depth, self.c)
-                made[t] = {self.scheme: gain}
-            made[t] = {i: gain for i, gain in made[t].items() if not gain.is_zero}
-        return {t: kinds for t, kinds in made.items() if kinds}
+                gain = laws.static_gain(offs, weights, self.law, t, self.depth, self.c)
+                kinds = {self.scheme: gain}
+            gains[t] = {i: gain for i, gain in kinds.items() if not gain.is_zero}
+        return {t: kinds for t, kinds in gains.items() if kinds}
 
     @property
     def hooked(self) -> list[int]:
         """Blocks to hook: those with a gain, and for a law with memory all before them."""
-        if not self.feedback:
-            return []
         if self.law == "residual":
-            return list(range(max(self.feedback) + 1))
+            return list(range(max(self.feedback, default=-1) + 1))
         return list(self.feedback)
 
     def begin(self) -> Control:
-        """Make the law anew, for one forward call of the model.
-
-        Returns
-        -------
-        callable (t, x, mask) -> tensor or None
-            See `pidlib.hooks.Blocks.control`; for the controlled states, and for the
-            residual law all before them.
-        """
+        """Make the law anew, for one forward call of the model."""
         if self.law == "residual":
-            terms = {i for kinds in self.feedback.values() for i in kinds}
-            return Residual(self.feedback, sorted(terms))
-        return Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
+            return laws.Residual(
+                self.feedback, sorted({i for of in self.feedback.values() for i in of})
+            )
+        return laws.Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Diagnosis:
-        """Look into the controller, state by state, from what the fit learnt.
-
-        Returns
-        -------
-        Diagnosis
-            Ranks, clean bias, size of the control on clean text and alpha_t.
-
-        Source: Table 7 (ranks); ours (clean bias).
-        """
-        gains = parse_gains(self.scheme, self.gains)
-        alpha = 1.0 - strengths(self.depth, self.c)
-        rows = []
-        for t in range(self.depth):
-            moment = self.bases.moment(t)
-            total = float(moment.trace())
-            ranks = {i: self.bases.rank(i, t, self.variance) for i in self.bases.values}
-            offs = {i: self.bases.projection(i, t, self.variance) for i in self.bases.values}
-            bias = {i: float((q * moment).sum()) / total for i, q in offs.items()}
-            rows.append(
-                LayerDiagnosis(
-                    t=t,
-                    controlled=t in self.feedback,
-                    ranks=ranks,
-                    bias=bias,
-                    weighted_bias=sum(gains[i] * bias[i] for i in gains),
-                    size=self._size(t, moment),
-                    alpha=float(alpha[t]),
-                    forms=tuple(gain.form for gain in self.feedback.get(t, {}).values()),
-                )
-            )
-        return Diagnosis(tuple(rows), self.summary(), self.bases.origin.width)
-
-    def _size(self, t: int, moment: Tensor) -> float:
-        """Root mean square of u_t over that of x_t; for "residual" a bound on it."""
-        kinds, total = self.feedback.get(t, {}), float(moment.trace())
-        if self.law != "residual":
-            matrices = [gain.matrix() for gain in kinds.values()]
-            return sum(math.sqrt(float((k @ moment * k).sum()) / total) for k in matrices)
-        share = float(strengths(self.depth, self.c)[t])
-        gains = parse_gains(self.scheme, self.gains)
-        rest = {i: self.bases.values[i][t][self.bases.rank(i, t, self.variance) :] for i in kinds}
-        return sum(share * gains[i] * math.sqrt(float(v.sum()) / total) for i, v in rest.items())
+        """Ranks, clean bias, size of the control and alpha_t by state, from what the fit learnt."""
+        return Diagnosis.of(self)
 
     def summary(self) -> str:
-        """Return settings and fit on one line.
-
-        Returns
-        -------
-        str
-        """
-        origin = self.bases.origin
+        """Return settings and fit on one line."""
+        origin = self.origin
         return (
             f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}; "
             f"fitted on {origin.tokens} tokens of {origin.correct} correct rows out of "
             f"{origin.rows}"
         )
 
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the controller to a folder: JSON and safetensors, whole or not at all.
-
-        Beside them stands a card for readers, README.md; one that was written by hand stays.
-
-        Parameters
-        ----------
-        folder : path
-            Made when missing.
-        """
-        gains = self.gains if isinstance(self.gains, str) else dict(self.gains)
-        layers = list(self.layers) if isinstance(self.layers, tuple) else self.layers
+    def _contents(self) -> dict[str, Any]:
         settings = {
             "scheme": self.scheme,
             "variance": float(self.variance),
             "c": "inf" if math.isinf(self.c) else float(self.c),
             "law": self.law,
-            "gains": gains,
-            "layers": layers,
+            "gains": self.gains if isinstance(self.gains, str) else dict(self.gains),
+            "layers": list(self.layers) if isinstance(self.layers, tuple) else self.layers,
         }
-        save(self.bases, settings, Path(folder))
-        write_card(Path(folder), card(self.summary(), self.origin, self.diagnose().records()))
+        terms = "".join(self.bases.values)
+        return {"settings": settings, "tensors": self.bases.tensors(), "terms": terms}
 
     @classmethod
-    def from_pretrained(
-        cls, folder: str | Path, allow_expanding: bool = False, revision: str | None = None
-    ) -> PIDController:
-        """Read a controller that `save_pretrained` wrote.
+    def _layout(cls, record: _Card) -> Layout:
+        return layout(record.tensors.terms, record.origin)
 
-        The folder may come from anybody: it holds JSON and plain numbers, no code runs, and
-        nothing outside it is read.
+    @classmethod
+    def _built(cls, record: _Card, tensors: Mapping[str, Tensor], allow_expanding: bool) -> Self:
+        settings = record.settings.model_dump() | {"c": float(record.settings.c)}
+        bases = Eigenbases.of_tensors(tensors, record.tensors.terms, record.origin)
+        controller = cls(bases, **settings, allow_expanding=allow_expanding)
+        for t in controller.controlled:
+            for term in controller.weights:  # refuses a variance that too few were kept for
+                bases.basis(term, t, controller.variance)
+        return controller
 
-        Parameters
-        ----------
-        folder : path
-            Or `owner/name` on HuggingFace's hub, where there is no folder of that name.
-        allow_expanding : bool
-            Take a controller under which states may grow; see `pidlib.io.strict_json`.
-        revision : str, optional
-            Branch, tag or commit on the hub.
 
-        Returns
-        -------
-        PIDController
+DEFAULTS = {field.name: field.default for field in fields(PIDController) if field.name != "bases"}
+"""Settings of a controller, as they are when left out."""
 
-        Raises
-        ------
-        FileNotFoundError
-            No controller there.
-        ValueError
-            A foreign, truncated or changed file; entries that are NaN or infinite, bases that
-            are not orthonormal; a control under which states may grow, unless asked for.
-        """
-        folder = folder_of(folder, revision)
-        bases, settings = load(folder)
-        settings["c"] = float(settings["c"])
-        with refused(folder):
-            found = cls(bases, **settings, allow_expanding=allow_expanding)
-            found._check_reach()
-        return found
 
-    def _check_reach(self) -> None:
-        """Refuse a variance for which too few directions were kept."""
-        terms = [i for i, gain in parse_gains(self.scheme, self.gains).items() if gain > 0]
-        ranks = {
-            (i, t): self.bases.rank(i, t, self.variance) for i in terms for t in self.controlled
-        }
-        check_reach(ranks, {i: self.bases.vectors[i].shape[-1] for i in terms})
+def _checked(
+    settings: Mapping[str, Any], terms: Collection[str], depth: int, model_type: str
+) -> dict[str, Any]:
+    """Settings as they are kept, for bases of some terms; what is wrong is refused."""
+    scheme = laws.parse_scheme(settings["scheme"])
+    gains, law, layers, c = (settings[name] for name in ("gains", "law", "layers", "c"))
+    missing = [i for i in scheme.split("-") if i not in terms]
+    if missing:
+        raise ValueError(
+            f"scheme {scheme!r} needs the bases of {missing}; fitted were "
+            f"{sorted(terms, key='PID'.index)}: fit again with terms='PID'"
+        )
+    if isinstance(gains, Mapping) and not all(map(is_number, gains.values())):
+        raise ValueError(f"gains {told(gains)} are not finite numbers of at least 0")
+    if law not in laws.LAWS:
+        raise ValueError(
+            f"unknown law {law!r}; choose one of {laws.LAWS} (maps learnt from random changes "
+            "of text: pidlib.Estimator.fit)"
+        )
+    if not isinstance(c, int | float) or not is_number(c) or c < 0:
+        raise ValueError(f"c is {told(c)}; give a control cost of at least 0, such as 1e-3")
+    if not is_number(settings["variance"]):
+        raise ValueError(f"variance is {told(settings['variance'])}; give a share, such as 0.99")
+    rank_for(torch.ones(1), settings["variance"])  # refuses one out of range
+    controlled = _layers(layers, depth, model_type)
+    shares = laws.strengths(depth, c)[list(controlled)]
+    share = float(shares.max()) if len(shares) else 0.0
+    # The exact gain removes at most the whole of a direction, whatever its weight.
+    may_expand = settings["allow_expanding"] or law == "exact-gain"
+    laws.check_overshoot(laws.parse_gains(scheme, gains), share, may_expand)
+    layers = layers if layers in (None, "published") else controlled
+    return {**settings, "scheme": scheme, "c": c + 0.0, "layers": layers}  # no -0.0
 
 
 def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:
-    """Check the controlled states asked for; each once, rising."""
+    """Check the controlled states that a user chose; each once, rising."""
     if layers is None:
         return tuple(range(depth))
     if layers == "published":
@@ -479,33 +372,3 @@ def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> 
             f"states from 0 (the embedding's output) to {depth - 1} (the last block's input)"
         )
     return tuple(sorted({int(t) for t in chosen}))
-
-
-def _check_early(found: Blocks, terms: str, keep: float, settings: Mapping[str, Any]) -> None:
-    """Refuse wrong settings before the model runs over the text."""
-    blank = torch.ones(found.depth + 1, 1, dtype=torch.float64)
-    rank_for(blank[0], keep)
-    kind = getattr(getattr(found.model, "config", None), "model_type", "")
-    origin = Origin(kind, "", found.depth, 1, None, (), 0, 0, 0, 0)
-    values = dict.fromkeys(["P", *parse_scheme(terms).split("-")], blank)
-    PIDController(Eigenbases(values, {}, origin), **settings)
-
-
-def check_reach(ranks: Mapping[tuple[str, int], int], kept: Mapping[str, int]) -> None:
-    """Refuse a control that needs more directions than were kept.
-
-    Parameters
-    ----------
-    ranks : mapping of (term, state) to int
-    kept : mapping of term to int
-
-    Raises
-    ------
-    ValueError
-    """
-    for (term, t), rank in ranks.items():
-        if rank > kept[term]:
-            raise ValueError(
-                f"it needs {rank} directions of {term} at state {t} and {kept[term]} were kept; "
-                "fit again with a larger keep, or save it with a smaller variance"
-            )

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from pidlib.hooks import Blocks, Control, token_mask, uncached
-from pidlib.laws import parse_gains
 from pidlib.pid import PIDController
 from pidlib.theory.chains import ChainSweep, Path, RunningLoss
 from pidlib.theory.descent import Descent, check_settings, descend
@@ -74,11 +73,6 @@ class Pontryagin:
     warm : bool
         Start from the analytic control; else from none.
 
-    Raises
-    ------
-    ValueError
-        An unknown loss or method, a setting of the descent out of range, or c not above 0.
-
     Examples
     --------
     >>> Pontryagin(None, loss="squared")
@@ -100,20 +94,16 @@ class Pontryagin:
     warm: bool = True
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("loss", self.loss, LOSSES),
-            ("method", self.method, METHODS),
-        ):
-            if value not in known:
-                raise ValueError(f"unknown {name} {value!r}; choose one of {known}")
+        for name, known in (("loss", LOSSES), ("method", METHODS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose one of {known}")
         check_settings(self.step, self.sweeps, self.memory, self.tolerance)
         if not 0 < self.controller.c < math.inf:
             raise ValueError(
                 f"c is {self.controller.c}; PMP needs a finite control cost above 0, such as 1e-3"
             )
-        gains = parse_gains(self.controller.scheme, self.controller.gains)
-        if not any(gains.values()):
-            raise ValueError(f"the gains are {gains}; PMP needs one above 0")
+        if not self.controller.weights:
+            raise ValueError(f"the gains are {self.controller.gains}; PMP needs one above 0")
 
     def solve(self, model: nn.Module, inputs: Mapping[str, Any]) -> Solution:
         """Find the controls of one batch and the model's output under them.
@@ -126,10 +116,6 @@ class Pontryagin:
         inputs : mapping of str to tensor
             Arguments of the model's forward.
 
-        Returns
-        -------
-        Solution
-
         Raises
         ------
         ValueError, RuntimeError
@@ -138,30 +124,17 @@ class Pontryagin:
         FloatingPointError
             States or costates overflow under the first controls.
         """
-        with self.controller.claimed(model) as found:
-            return self._solve(found, found.model.forward, inputs)
+        with self.controller.claimed(model) as blocks:
+            return self._solve(blocks, blocks.model.forward, inputs)
 
     @contextmanager
     def attached(self, model: nn.Module) -> Iterator[nn.Module]:
         """Control a model for as long as the context lasts: each call solves, then answers.
 
-        Parameters
-        ----------
-        model : torch.nn.Module
-            As for `solve`.
-
-        Yields
-        ------
-        torch.nn.Module
-            The same model.
-
-        Raises
-        ------
-        ValueError, RuntimeError, FloatingPointError
-            As `solve`.
+        The model is as for `solve`.
         """
-        with self.controller.claimed(model) as found:
-            forward, own = found.model.forward, "forward" in vars(found.model)
+        with self.controller.claimed(model) as blocks:
+            forward, own = blocks.model.forward, "forward" in vars(blocks.model)
             signature = inspect.signature(forward)
 
             @wraps(forward)
@@ -170,24 +143,24 @@ class Pontryagin:
                 for name, kind in signature.parameters.items():
                     if kind.kind is kind.VAR_KEYWORD:
                         given.update(given.pop(name, {}))
-                return self._solve(found, forward, given).output
+                return self._solve(blocks, forward, given).output
 
-            found.model.forward = solved
+            blocks.model.forward = solved
             try:
                 yield model
             finally:
                 if own:
-                    found.model.forward = forward
+                    blocks.model.forward = forward
                 else:
-                    del found.model.forward
+                    del blocks.model.forward
 
-    def _solve(self, found: Blocks, forward: Callable, inputs: Mapping[str, Any]) -> Solution:
-        _check(found.model)
+    def _solve(self, blocks: Blocks, forward: Callable, inputs: Mapping[str, Any]) -> Solution:
+        _check(blocks.model)
         # Tensors made in inference mode could take no part in a gradient.
-        with torch.inference_mode(False), _frozen(found.model), _full_precision(found.model):
+        with torch.inference_mode(False), _frozen(blocks.model), _full_precision(blocks.model):
             given = {k: v.clone() if _inferred(v) else v for k, v in inputs.items()}
-            given = uncached(found.model, given)
-            run = _Run(found, forward, given, self._loss, self.method, set(self._weights))
+            given = uncached(blocks.model, given)
+            run = _Run(blocks, forward, given, self._loss, self.method, set(self._weights))
             law = self.controller.begin() if self.warm and self.controller.feedback else None
             first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())
             descent = descend(
@@ -212,18 +185,16 @@ class Pontryagin:
             controls[t] = v - x
             return v
 
-        with torch.no_grad(), _full_precision(found.model), found.control(apply):
+        with torch.no_grad(), _full_precision(blocks.model), blocks.control(apply):
             output = forward(**inputs)
         return Solution(output, controls, descent)
 
     @cached_property
     def _weights(self) -> dict[int, dict[str, Tensor]]:
         """K_i Q^i by controlled state and term, (d, d) float64."""
-        at = self.controller
-        gains = {i: k for i, k in parse_gains(at.scheme, at.gains).items() if k > 0}
+        at, gains = self.controller, self.controller.weights
         return {
-            t: {i: k * at.bases.projection(i, t, at.variance) for i, k in gains.items()}
-            for t in at.controlled
+            t: {i: gains[i] * q for i, q in at.projections(t, gains).items()} for t in at.controlled
         }
 
     @cached_property
@@ -234,12 +205,11 @@ class Pontryagin:
         method; in the states 2 c in place of c, for u_t and u_{t+1} both move with v_t.
         """
         cost = self.controller.c * (2 if self.method == "states" else 1)
-        made = {}
-        for t, parts in self._weights.items():
-            whole = sum(parts.values())
-            eye = torch.eye(len(whole), dtype=whole.dtype)
-            made[t] = torch.linalg.inv(whole + cost * eye)
-        return made
+        wholes = {t: sum(parts.values()) for t, parts in self._weights.items()}
+        return {
+            t: torch.linalg.inv(whole + cost * torch.eye(len(whole), dtype=whole.dtype))
+            for t, whole in wholes.items()
+        }
 
     def _precondition(self, t: int, g: Tensor) -> Tensor:
         if t not in self._weights:
@@ -254,8 +224,7 @@ class Pontryagin:
         def of(t: int, key: str, like: Tensor) -> Tensor:
             if (t, key) not in weights:
                 parts = self._weights[t]
-                whole = sum(parts.values()) if key == "all" else parts[key]
-                weights[t, key] = whole.to(like)
+                weights[t, key] = (sum(parts.values()) if key == "all" else parts[key]).to(like)
             return weights[t, key]
 
         def loss(t: int, states: Sequence[Tensor], u: Tensor) -> Tensor:
@@ -264,11 +233,11 @@ class Pontryagin:
             if t not in self._weights:
                 return cost
             v = states[t] + u
-            seen = {"all": v}
+            signals = {"all": v}
             if self.loss == "running":
                 past = {"P": 0.0, "I": sum(states[:t]), "D": -states[t - 1] if t else 0.0}
-                seen = {i: v + past[i] for i in self._weights[t]}
-            for key, z in seen.items():
+                signals = {i: v + past[i] for i in self._weights[t]}
+            for key, z in signals.items():
                 z = torch.where(real, z, torch.zeros_like(z))
                 cost = cost + 0.5 * (z * (z @ of(t, key, z))).sum((-1, -2))
             return cost
@@ -281,14 +250,14 @@ class _Run:
 
     def __init__(
         self,
-        found: Blocks,
+        blocks: Blocks,
         forward: Callable,
         inputs: Mapping[str, Any],
         make_loss: Callable[[Tensor], RunningLoss],
         method: str,
         controlled: set[int],
     ) -> None:
-        self.found, self.forward, self.inputs, self.make_loss = found, forward, inputs, make_loss
+        self.blocks, self.forward, self.inputs, self.make_loss = blocks, forward, inputs, make_loss
         self.in_states, self.controlled = method == "states", controlled
         self.real: Tensor | None = None
         self.loss: RunningLoss | None = None
@@ -320,9 +289,9 @@ class _Run:
         def last(_module: nn.Module, _args: Any, output: Any) -> None:
             path.states.append(output[0] if isinstance(output, tuple) else output)
 
-        hook = self.found.modules[-1].register_forward_hook(last)
+        hook = self.blocks.modules[-1].register_forward_hook(last)
         try:
-            with torch.enable_grad(), self.found.control(step):
+            with torch.enable_grad(), self.blocks.control(step):
                 self.forward(**self.inputs)
                 return path.back(partly=free is not None), [part.detach() for part in path.free]
         finally:

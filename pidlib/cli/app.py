@@ -23,7 +23,8 @@ app = typer.Typer(
 )
 console = Console(stderr=True, highlight=False)
 STOPPED = 130
-MISTAKE = typer.BadParameter.__mro__[2]  # ClickException of the click that typer brings along
+LAWS = "averaged, exact-gain, residual, wiener or terminal."
+MIXES = "typos, synonyms, both or words, for wiener and terminal."
 
 Config = Annotated[
     Path | None, typer.Option("--config", help="TOML file of settings; options win over it.")
@@ -42,23 +43,24 @@ def say(text: str) -> None:
     console.print(text, soft_wrap=True, markup=False)
 
 
-def show(found: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], told: str = "") -> None:
-    """Print what a command found: all of it as JSON, or a table. One process of several does."""
+def show(result: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], head: str = "") -> None:
+    """Print a command's result: all of it as JSON, or a table. One process of several does."""
     if os.environ.get("RANK", "0") != "0":
         return
     if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(json.dumps(result, indent=1, ensure_ascii=False))
         return
     from pidlib.figures.tables import print_table
 
-    if told:
-        print(told)
+    if head:
+        print(head)
     if rows:
         print_table(rows, digits=4)
 
 
 @app.command()
 def fit(
+    context: typer.Context,
     out: Annotated[Path, typer.Argument(help="Folder that receives the controller.")],
     config: Config = None,
     model: Model = None,
@@ -67,18 +69,12 @@ def fit(
     n: Rows = None,
     scheme: Annotated[str | None, typer.Option(help="P, PI, PD or PID.")] = None,
     variance: Annotated[float | None, typer.Option(help="Share that subspaces keep.")] = None,
-    c: Annotated[float | None, typer.Option(help="Price of control.")] = None,
-    law: Annotated[
-        str | None, typer.Option(help="averaged, exact-gain, residual, wiener or terminal.")
-    ] = None,
-    mix: Annotated[
-        str | None, typer.Option(help="typos, synonyms, both or words, for wiener and terminal.")
-    ] = None,
+    c: Annotated[float | None, typer.Option(help="Cost of control.")] = None,
+    law: Annotated[str | None, typer.Option(help=LAWS)] = None,
+    mix: Annotated[str | None, typer.Option(help=MIXES)] = None,
     rho: Annotated[float | None, typer.Option(help="Weight of changed text, for those.")] = None,
     batch_size: Batch = None,
-    every: Annotated[
-        float | None, typer.Option(help="Seconds between two writings of an unfinished fit.")
-    ] = None,
+    every: Annotated[float | None, typer.Option(help="Seconds between two savings.")] = None,
     replace: Annotated[bool, typer.Option(help="Replace a controller that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -89,16 +85,13 @@ def fit(
     from pidlib.cli import commands
     from pidlib.cli.settings import FitSettings
 
-    changes = dict(
-        model=model, data=data, split=split, n=n, scheme=scheme, variance=variance, c=c, law=law,
-        mix=mix, rho=rho, batch_size=batch_size, every=every,
-    )  # fmt: skip
-    found = commands.fit(FitSettings.read(config, changes), out, replace)
-    show(found, as_json, found["rows"], found["summary"])
+    result = commands.fit(FitSettings.read(config, context.params), out, replace)
+    show(result, as_json, result["rows"], result["summary"])
 
 
 @app.command()
 def evaluate(
+    context: typer.Context,
     config: Config = None,
     model: Model = None,
     data: Data = None,
@@ -115,23 +108,18 @@ def evaluate(
     from pidlib.cli import commands
     from pidlib.cli.settings import EvaluateSettings
 
-    changes = dict(model=model, data=data, split=split, n=n, control=control, batch_size=batch_size)
-    found = commands.evaluate(EvaluateSettings.read(config, changes))
+    result = commands.evaluate(EvaluateSettings.read(config, context.params))
     rows = [
-        {
-            "condition": name,
-            "right": f"{one['right']}/{one['n']}",
-            "accuracy": one["right"] / one["n"],
-            "low": one["low"],
-            "high": one["high"],
-        }
-        for name, one in found["counts"].items()
+        {"condition": name, "right": f"{of['right']}/{of['n']}", "accuracy": of["right"] / of["n"]}
+        | {"low": of["low"], "high": of["high"]}
+        for name, of in result["counts"].items()
     ]
-    show(found, as_json, rows, found.get("control", ""))
+    show(result, as_json, rows, result.get("control", ""))
 
 
 @app.command()
 def attack(
+    context: typer.Context,
     log: Annotated[Path, typer.Argument(help="File of outcomes; an unfinished one goes on.")],
     config: Config = None,
     model: Model = None,
@@ -153,12 +141,8 @@ def attack(
     from pidlib.cli import commands
     from pidlib.cli.settings import AttackSettings
 
-    changes = dict(
-        model=model, data=data, split=split, n=n, start=start, recipe=recipe, resources=resources,
-        control=control, budget=budget, seed=seed,
-    )  # fmt: skip
-    found = commands.attack(AttackSettings.read(config, changes), log)
-    show(found, as_json, [found["counts"]], found["control"] or "")
+    result = commands.attack(AttackSettings.read(config, context.params), log)
+    show(result, as_json, [result["counts"]], result["control"] or "")
 
 
 @app.command()
@@ -172,8 +156,8 @@ def diagnose(
     """
     from pidlib.cli import commands
 
-    found = commands.diagnose(folder)
-    show(found, as_json, found["rows"], found["summary"])
+    result = commands.diagnose(folder)
+    show(result, as_json, result["rows"], result["summary"])
 
 
 @app.command()
@@ -184,25 +168,24 @@ def doctor(as_json: AsJson = False) -> None:
     """
     from pidlib.cli.doctor import examine
 
-    found = [one._asdict() for one in examine()]
-    show({"findings": found}, as_json, found)
-    if any(one["state"] == "broken" for one in found):
+    findings = [finding._asdict() for finding in examine()]
+    show({"findings": findings}, as_json, findings)
+    if any(finding["state"] == "broken" for finding in findings):
         raise typer.Exit(1)
 
 
 def run(commands: typer.Typer) -> NoReturn:
     """Run a command line; a user's mistake prints one line and exits with 2."""
     try:
-        code = commands(standalone_mode=False)
+        commands()
     except (ValueError, FileNotFoundError, FileExistsError, ImportError) as error:
         say(f"error: {error}")
         raise SystemExit(2) from None
-    except MISTAKE as error:  # of the command line itself
-        error.show()
-        raise SystemExit(2) from None
-    if code == STOPPED:  # typer's own answer to Ctrl-C
-        say("stopped; the same command goes on where it stopped")
-    raise SystemExit(code or 0)
+    except SystemExit as stop:
+        if stop.code == STOPPED:  # typer's own answer to Ctrl-C
+            say("stopped; the same command goes on where it stopped")
+        raise
+    raise SystemExit(0)
 
 
 def main() -> None:

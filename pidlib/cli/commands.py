@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pidlib.attacks.outcomes import read_outcomes
-from pidlib.cli.processes import begin_part, device, merge_parts, part_of, processes
+from pidlib.cli.processes import Processes, begin_part, device, merge_parts, part_of, processes
 from pidlib.cli.settings import ESTIMATED, AttackSettings, EvaluateSettings, FitSettings, Settings
-from pidlib.controller import Feedback
-from pidlib.data.batches import input_device
+from pidlib.controller import Controller
+from pidlib.data.batches import batches, input_device
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.fitting import Accumulators
 from pidlib.io.checkpoints import Checkpoint
@@ -27,16 +27,12 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     A fit that was broken off goes on where it stopped: its sums are kept beside the folder, in
     `OUT.unfinished`, until the controller is whole. (The law "wiener" begins again: it is short.)
     """
-    from pidlib.estimation.estimator import Estimator
-    from pidlib.models import load_model
-    from pidlib.pid import PIDController
-
     if (Path(out) / CARD).is_file() and not replace:
         raise FileExistsError(
             f"a controller is in {str(out)!r} already; pass --replace, or another"
         )
     started, team = perf_counter(), processes()
-    model, tokenizer = load_model(settings.model, device())
+    model, tokenizer = _model(settings)
     rows = load_nli(settings.data, split=settings.split, n=settings.n)
     common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
     part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
@@ -45,63 +41,54 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
         {"data": fingerprint(rows), **common, "part": part},
         settings.every,
     )
-    if settings.law in ESTIMATED:  # a rule of `Estimator`
+    if settings.law in ESTIMATED:
+        from pidlib.estimation.estimator import Estimator
+
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
-        from pidlib.attacks.synonyms import words_for
-        from pidlib.data.perturbations import RandomEdits
-
+        rule = {"rho": settings.rho, "rule": ESTIMATED[settings.law], "layers": settings.layers}
         controller = Estimator.fit(
-            model,
-            tokenizer,
-            rows,
-            RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources)),
-            settings.layers,
-            settings.rho,
-            ESTIMATED[settings.law],
-            checkpoint=checkpoint,
-            **common,
+            model, tokenizer, rows, _edits(settings), **rule, checkpoint=checkpoint, **common
         )
-        table = controller.diagnose()
     else:
-        from pidlib.data.batches import batches
+        from pidlib.pid import PIDController
 
         stream = team.share(batches(tokenizer, rows, **common, device=input_device(model)))
+        total = -(-len(rows) // settings.batch_size // team.count)
         controller = PIDController.from_batches(
             model,
-            watched(stream, -(-len(rows) // settings.batch_size // team.count), "fit", team.first),
-            scheme=settings.scheme,
-            variance=settings.variance,
-            c=settings.c,
-            gains=settings.gains,
-            law=settings.law,
-            layers=settings.layers,
+            watched(stream, total, "fit", team.first),
             checkpoint=checkpoint,
             merge=Accumulators.all_reduce if team.count > 1 else None,
+            **settings.model_dump(include={"scheme", "variance", "c", "gains", "law", "layers"}),
         )
-        table = controller.diagnose().records()
     if team.first:
         controller.save_pretrained(out)
     team.wait()
     checkpoint.clear()
     return {
-        "settings": settings.told(),
+        "settings": settings.model_dump(),
         "summary": controller.summary(),
         "folder": str(out),
         "data_sha256": fingerprint(rows),
-        "rows": table,
-        "processes": team.count,
-        "seconds": round(perf_counter() - started, 1),
+        "rows": controller.diagnose().records(),
+        **_effort(team, started),
     }
+
+
+def _edits(settings: FitSettings) -> Any:
+    from pidlib.attacks.synonyms import words_for
+    from pidlib.data.perturbations import RandomEdits
+
+    return RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources))
 
 
 def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     """Count right answers with no control and, where one is given, under it."""
     from pidlib.evaluation.accuracy import Proportion, compare, right_answers
-    from pidlib.models import load_model
 
     started, team = perf_counter(), processes()
-    model, tokenizer = load_model(settings.model, device())
+    model, tokenizer = _model(settings)
     rows = load_nli(settings.data, split=_split(settings), n=settings.n)
     control = controller_of(settings.control, model)
     places = list(team.share(range(len(rows))))
@@ -111,65 +98,60 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
         bits = right_answers(model, tokenizer, part, settings.batch_size) if places else []
         return team.together(np.array(bits, dtype=bool), places, len(rows))
 
-    counts = {"none": judged()}
+    answers = {"none": judged()}
     if control is not None:
         with control.attached(model):
-            counts["control"] = judged()
-    told = {}
-    for name, bits in counts.items():
+            answers["control"] = judged()
+    counts = {}
+    for name, bits in answers.items():
         share = Proportion(int(bits.sum()), len(bits))
         low, high = share.interval()
-        told[name] = {"right": share.right, "n": share.n, "low": low, "high": high}
-    found = {
-        "settings": settings.told(),
+        counts[name] = {"right": share.right, "n": share.n, "low": low, "high": high}
+    result = {
+        "settings": settings.model_dump(),
         "data_sha256": fingerprint(rows),
-        "counts": told,
-        "processes": team.count,
-        "seconds": round(perf_counter() - started, 1),
+        "counts": counts,
+        **_effort(team, started),
     }
     if control is not None:
-        gain = compare(counts["none"], counts["control"])
+        gain = compare(answers["none"], answers["control"])
         low, high = gain.interval()
-        found["control"] = control.summary()
-        found["gain"] = {"won": gain.won, "lost": gain.lost, "low": low, "high": high, "p": gain.p}
-    return found
+        result["control"] = control.summary()
+        result["gain"] = {"won": gain.won, "lost": gain.lost, "low": low, "high": high, "p": gain.p}
+    return result
 
 
 def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[str, Any]:
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
     from pidlib.attacks.attack import attack as run
     from pidlib.attacks.outcomes import attack_table
-    from pidlib.models import load_model
 
     started, team = perf_counter(), processes()
-    model, tokenizer = load_model(settings.model, device())
+    model, tokenizer = _model(settings)
     most = None if settings.n is None else settings.start + settings.n
     rows = load_nli(settings.data, split=_split(settings), n=most)
     if settings.start >= len(rows):
         raise ValueError(f"start is {settings.start}; {settings.data!r} has {len(rows)} rows")
     ids = list(range(settings.start, len(rows)))
     control = controller_of(settings.control, model)
+    summary = None if control is None else control.summary()
     mine, part = ids, Path(log)
     if len(ids) < team.count:
         raise ValueError(f"{len(ids)} rows for {team.count} processes; give each at least one")
     if team.count > 1:
         mine, part = list(team.share(ids)), part_of(log, team)
         begin_part(log, part, mine)
-    with _on(control, model):
+    with nullcontext() if control is None else control.attached(model):
         outcomes = run(
             model,
             tokenizer,
             rows.select(mine),
-            recipe=settings.recipe,
-            resources=settings.resources,
-            seed=settings.seed,
             ids=mine,
             log=part,
             data=settings.data,
-            about={"control": control.summary()} if control is not None else None,
-            max_length=settings.max_length,
-            budget=settings.budget,
+            about=None if control is None else {"control": summary},
             progress=progress and team.first,
+            **settings.model_dump(include={"recipe", "resources", "seed", "max_length", "budget"}),
         )
     if team.count > 1:
         team.wait()
@@ -179,12 +161,11 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
         chosen = set(ids)
         outcomes = [o for o in read_outcomes(log).outcomes if o.id in chosen]
     return {
-        "settings": settings.told(),
-        "control": control.summary() if control is not None else None,
+        "settings": settings.model_dump(),
+        "control": summary,
         "log": str(log),
         "counts": attack_table(outcomes)._asdict(),
-        "processes": team.count,
-        "seconds": round(perf_counter() - started, 1),
+        **_effort(team, started),
     }
 
 
@@ -193,12 +174,10 @@ def diagnose(folder: Path) -> dict[str, Any]:
     from pidlib.estimation.pretrained import load_controller
 
     controller = load_controller(folder)
-    found = controller.diagnose()
-    rows = found if isinstance(found, list) else found.records()
-    return {"summary": controller.summary(), "rows": rows}
+    return {"summary": controller.summary(), "rows": controller.diagnose().records()}
 
 
-def controller_of(name: str | None, model: Any) -> Feedback | None:
+def controller_of(name: str | None, model: Any) -> Controller | None:
     """Return a controller by its folder, or one that ships by its name."""
     if name is None:
         return None
@@ -213,17 +192,23 @@ def controller_of(name: str | None, model: Any) -> Feedback | None:
     return load_controller(name)
 
 
-def watched(stream: Iterable[Any], total: int, told: str, shown: bool = True) -> Iterator[Any]:
+def watched(stream: Iterable[Any], total: int, name: str, shown: bool = True) -> Iterator[Any]:
     """Yield a stream, with a bar and the time left on standard error."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True, quiet=not shown)
-    yield from track(stream, told, total, console=console, transient=True)
+    yield from track(stream, name, total, console=console, transient=True)
 
 
-def _on(control: Feedback | None, model: Any) -> AbstractContextManager:
-    return nullcontext() if control is None else control.attached(model)
+def _model(settings: Settings) -> Any:
+    from pidlib.models import load_model
+
+    return load_model(settings.model, device())
+
+
+def _effort(team: Processes, started: float) -> dict[str, Any]:
+    return {"processes": team.count, "seconds": round(perf_counter() - started, 1)}
 
 
 def _split(settings: Settings) -> str | None:

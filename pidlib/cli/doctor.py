@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
-from importlib import metadata
+from importlib import metadata, util
 from typing import NamedTuple
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
@@ -21,32 +20,19 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at the installation: versions, the embedded model, words for attacks, data.
-
-    Nothing is downloaded and nothing is changed.
-    """
-    found = [_python(), *map(_package, NEEDED)]
-    for extra, names in OPTIONAL.items():
-        absent = [name for name in names if not _version(name)]
-        found.append(
-            Finding(f"extra {extra}", "missing", f"pip install 'pidlib[{extra}]' ({absent[0]})")
-            if absent
-            else Finding(f"extra {extra}", "ok", ", ".join(f"{n} {_version(n)}" for n in names))
-        )
-    found += [
-        _tried("embedded model", _embedded, "broken", absent="missing"),  # an extra of its own
-        _tried("adapters", _adapters, "broken"),
-        _tried("controls", _controls, "broken"),
-        _tried("data folder", _data, "missing"),
-        _tried("WordNet", _wordnet, "missing"),
-        _device(),
+    """Look at versions, the embedded model, words for attacks and data; nothing is changed."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return [
+        Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", python),
+        *map(_package, NEEDED),
+        *(_extra(name, packages) for name, packages in OPTIONAL.items()),
+        _tried("embedded model", _embedded, absent="missing"),  # an extra of its own
+        _tried("adapters", _adapters),
+        _tried("controls", _controls),
+        _tried("data folder", _data, "missing", "missing"),
+        _tried("WordNet", _wordnet, "missing", "missing"),
+        Finding("device", "ok", _device()),
     ]
-    return found
-
-
-def _python() -> Finding:
-    told = ".".join(map(str, sys.version_info[:3]))
-    return Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", told)
 
 
 def _version(name: str) -> str | None:
@@ -57,26 +43,35 @@ def _version(name: str) -> str | None:
 
 
 def _package(name: str) -> Finding:
-    seen = _version(name)
-    wanted = next((r for r in metadata.requires("pidlib") or [] if r.startswith(name)), name)
-    if seen is None or importlib.util.find_spec(name.replace("-", "_")) is None:
-        return Finding(name, "broken", f"not installed; pip install '{wanted}'")
     from packaging.requirements import Requirement
 
-    if not Requirement(wanted).specifier.contains(seen, prereleases=True):
-        return Finding(name, "broken", f"{seen}, but pidlib needs {wanted}; install that")
-    return Finding(name, "ok", seen)
+    version = _version(name)
+    wanted = next((r for r in metadata.requires("pidlib") or [] if r.startswith(name)), name)
+    if version is None or util.find_spec(name.replace("-", "_")) is None:
+        return Finding(name, "broken", f"not installed; pip install '{wanted}'")
+    if not Requirement(wanted).specifier.contains(version, prereleases=True):
+        return Finding(name, "broken", f"{version}, but pidlib needs {wanted}; install that")
+    return Finding(name, "ok", version)
+
+
+def _extra(extra: str, packages: tuple[str, ...]) -> Finding:
+    versions = {name: _version(name) for name in packages}
+    absent = [name for name, version in versions.items() if not version]
+    if absent:
+        text = f"pip install 'pidlib[{extra}]' ({absent[0]})"
+        return Finding(f"extra {extra}", "missing", text)
+    return Finding(f"extra {extra}", "ok", ", ".join(f"{n} {v}" for n, v in versions.items()))
 
 
 def _tried(
-    name: str, look: Callable[[], str], otherwise: str, absent: str | None = None
+    name: str, look: Callable[[], str], wrong: str = "broken", absent: str = "broken"
 ) -> Finding:
+    """What a look finds; its state where a file is absent, and where it is wrong."""
     try:
         return Finding(name, "ok", look())
-    except FileNotFoundError as error:
-        return Finding(name, absent or otherwise, str(error))
-    except (ValueError, ImportError) as error:
-        return Finding(name, otherwise, str(error))
+    except (ValueError, ImportError, FileNotFoundError) as error:
+        state = absent if isinstance(error, FileNotFoundError) else wrong
+        return Finding(name, state, str(error))
 
 
 def _embedded() -> str:
@@ -90,21 +85,19 @@ def _adapters() -> str:
     from pidlib.io.files import check_sha256
     from pidlib.models import ADAPTERS, adapters, training_record
 
-    names = adapters()
-    if not names:
+    if not adapters():
         raise FileNotFoundError("no adapter came with pidlib; install it again")
-    for name in names:
+    for name in adapters():
         expected = training_record(name)["adapter"]["sha256"]
         check_sha256(ADAPTERS / name / "adapter_model.safetensors", expected)
-    return f"{', '.join(names)}: checksums as they should be"
+    return f"{', '.join(adapters())}: checksums as they should be"
 
 
 def _controls() -> str:
-    from pidlib.estimation.estimator import Estimator
-    from pidlib.estimation.pretrained import CONTROLS, controls
+    from pidlib.estimation.pretrained import CONTROLS, controls, load_controller
 
     for name in controls():
-        Estimator.from_pretrained(CONTROLS / name)
+        load_controller(CONTROLS / name)
     return f"{', '.join(controls()) or 'none'}: checksums as they should be"
 
 
@@ -122,9 +115,9 @@ def _wordnet() -> str:
     return "found (PSO on real data takes its words from it)"
 
 
-def _device() -> Finding:
+def _device() -> str:
     import torch
 
     if torch.cuda.is_available():
-        return Finding("device", "ok", torch.cuda.get_device_name())
-    return Finding("device", "ok", f"processor, {torch.get_num_threads()} threads")
+        return torch.cuda.get_device_name()
+    return f"processor, {torch.get_num_threads()} threads"

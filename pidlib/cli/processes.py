@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from pidlib.attacks.outcomes import read_outcomes
-
-_One = TypeVar("_One")
+from pidlib.io.files import whole
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Processes:
         """Whether this process writes what all found."""
         return self.rank == 0
 
-    def share(self, items: Iterable[_One]) -> Iterator[_One]:
+    def share(self, items: Iterable[Any]) -> Iterator[Any]:
         """Every `count`-th item, from the `rank`-th on."""
         return islice(iter(items), self.rank, None, self.count)
 
@@ -54,21 +53,25 @@ class Processes:
 
 def processes() -> Processes:
     """Return the processes of this job; joins them where `accelerate launch` made several."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return Processes()
-    from accelerate import PartialState
-
-    state = PartialState(cpu=not torch.cuda.is_available())
-    return Processes(state.process_index, state.num_processes)
+    state = _state()
+    return Processes(state.process_index, state.num_processes) if state else Processes()
 
 
 def device() -> Any:
     """The device of this process: its own graphics card, the only one, or the processor."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        from accelerate import PartialState
-
-        return PartialState(cpu=not torch.cuda.is_available()).device
+    state = _state()
+    if state:
+        return state.device
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _state() -> Any:
+    """Accelerate's state, or None in a process of its own."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    from accelerate import PartialState
+
+    return PartialState(cpu=not torch.cuda.is_available())
 
 
 def part_of(log: str | Path, team: Processes) -> Path:
@@ -77,10 +80,7 @@ def part_of(log: str | Path, team: Processes) -> Path:
 
 
 def begin_part(log: str | Path, part: Path, ids: Sequence[int]) -> None:
-    """Begin the log of one process with what an earlier run found out about its rows.
-
-    A part that is there already is left as it is.
-    """
+    """Begin the log of one process with an earlier run's outcomes; one that is there stays."""
     if not part.is_file() and Path(log).is_file():
         wanted = set(ids)
         _write(part, log, [o.as_json() for o in read_outcomes(log).outcomes if o.id in wanted])
@@ -89,21 +89,21 @@ def begin_part(log: str | Path, part: Path, ids: Sequence[int]) -> None:
 def merge_parts(log: str | Path, count: int) -> None:
     """Put the outcomes of all processes into one log, by row, and remove the parts."""
     parts = [part_of(log, Processes(k, count)) for k in range(count)]
-    there = [part for part in parts if part.is_file()]
-    found = {}
-    for path in [p for p in (Path(log), *there) if p.is_file()]:
+    parts = [part for part in parts if part.is_file()]
+    configuration = read_outcomes(parts[0]).header["configuration"]
+    outcomes = {}
+    for path in [p for p in (Path(log), *parts) if p.is_file()]:
         file = read_outcomes(path)
-        if file.header["configuration"] != read_outcomes(there[0]).header["configuration"]:
-            raise ValueError(f"{path.name} is of another attack than {there[0].name}")
-        found |= {o.id: o for o in file.outcomes}
-    _write(Path(log), there[0], [found[k].as_json() for k in sorted(found)])
-    for part in there:
+        if file.header["configuration"] != configuration:
+            raise ValueError(f"{path.name} is of another attack than {parts[0].name}")
+        outcomes |= {o.id: o for o in file.outcomes}
+    _write(Path(log), parts[0], [outcomes[k].as_json() for k in sorted(outcomes)])
+    for part in parts:
         part.unlink()
 
 
 def _write(path: Path, like: str | Path, lines: Sequence[str]) -> None:
     """Write a log with the header of another, whole or not at all."""
     header = json.dumps(read_outcomes(like).header, ensure_ascii=False)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    with whole(path) as partial:
+        partial.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")

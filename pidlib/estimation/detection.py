@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from pidlib.controller import Feedback
+from pidlib.controller import Controller
 from pidlib.data.batches import batches, input_device
 
 
@@ -18,7 +18,7 @@ def innovation_scores(
     model: Any,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
-    controller: Feedback,
+    controller: Controller,
     batch_size: int = 32,
 ) -> np.ndarray:
     """Size of the control at each state of each input: a score, higher where text is odd.
@@ -30,14 +30,14 @@ def innovation_scores(
     if not states:
         raise ValueError("the controller controls no state, so it has no innovation to score")
     scores = np.zeros((len(rows), len(states)))
-    with controller.claimed(model) as found:
+    with controller.claimed(model) as blocks:
         for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            seen: dict[int, torch.Tensor] = {}
-            begin = _watching(controller, seen)
-            with torch.inference_mode(), found.control(begin=begin, layers=controller.hooked):
+            sizes: dict[int, torch.Tensor] = {}
+            begin = _watching(controller, sizes)
+            with torch.inference_mode(), blocks.control(begin=begin, layers=controller.hooked):
                 model(**batch.inputs)
             for column, t in enumerate(states):
-                scores[batch.indices, column] = seen[t].double().cpu().numpy()
+                scores[batch.indices, column] = sizes[t].double().cpu().numpy()
     return scores
 
 
@@ -46,12 +46,12 @@ class Detector(NamedTuple):
 
     Attributes
     ----------
-    controller : Feedback
+    controller : Controller
     mean, spread : (k,) float64 arrays
         Of the logarithm of the innovations of clean text, by controlled state.
     """
 
-    controller: Feedback
+    controller: Controller
     mean: np.ndarray
     spread: np.ndarray
 
@@ -61,41 +61,18 @@ class Detector(NamedTuple):
         model: Any,
         tokenizer: Any,
         rows: Sequence[Mapping[str, Any]],
-        controller: Feedback,
+        controller: Controller,
     ) -> Detector:
-        """Learn from clean text how large innovations usually are.
-
-        Parameters
-        ----------
-        model, tokenizer, rows, controller
-            As for `innovation_scores`; at least 2 rows.
-
-        Returns
-        -------
-        Detector
-
-        Raises
-        ------
-        ValueError
-            Fewer rows, or as `innovation_scores`.
-        """
+        """Learn from at least 2 clean rows, better hundreds, how large innovations usually are."""
         if len(rows) < 2:
             raise ValueError(f"{len(rows)} rows; give at least 2, better hundreds")
         logs = _logs(innovation_scores(model, tokenizer, rows, controller))
         return cls(controller, logs.mean(0), np.maximum(logs.std(0), 1e-12))
 
     def score(self, model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Score texts; 0 is usual, higher is more suspect.
+        """Score each text; 0 is usual, higher is more suspect.
 
-        Parameters
-        ----------
-        model, tokenizer, rows
-            As for `innovation_scores`.
-
-        Returns
-        -------
-        (N,) float64 array
-            Mean over states of the standardised logarithm of the innovation.
+        The mean over states of the standardised logarithm of the innovation.
         """
         logs = _logs(innovation_scores(model, tokenizer, rows, self.controller))
         return ((logs - self.mean) / self.spread).mean(1)
@@ -193,8 +170,8 @@ def _area(clean: np.ndarray, attacked: np.ndarray) -> float:
     return float((ranks.sum() - m * (m + 1) / 2) / (m * len(clean)))
 
 
-def _watching(controller: Feedback, seen: dict[int, torch.Tensor]) -> Any:
-    """The controller's law, with the size of each control noted down."""
+def _watching(controller: Controller, sizes: dict[int, torch.Tensor]) -> Any:
+    """The controller's law, with the size of each control noted down; it is 0 at padding."""
 
     def begin() -> Any:
         law = controller.begin()
@@ -203,9 +180,7 @@ def _watching(controller: Feedback, seen: dict[int, torch.Tensor]) -> Any:
             new = law(t, x, mask)
             if new is not None:
                 size = (new - x).norm(dim=-1) / x.norm(dim=-1).clamp_min(1e-12)
-                if mask is not None:
-                    size = size.masked_fill(~mask.squeeze(-1), 0.0)
-                seen[t] = size.amax(-1)
+                sizes[t] = size.amax(-1)
             return new
 
         return control

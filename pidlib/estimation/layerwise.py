@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from pidlib.data.alignment import Units, paired_units
 from pidlib.data.batches import MAX_LENGTH, input_device
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.gain import Gain
-from pidlib.hooks import Blocks, find_blocks
+from pidlib.hooks import Blocks
 from pidlib.laws import Static
 from pidlib.theory.wiener import Affine, regression_map, shrinkage, shrunk, wiener_map
 
@@ -24,7 +26,7 @@ RULES = ("regression", "wiener")
 class Fit(NamedTuple):
     """How well a state is estimated, on the text of the fit; means over words."""
 
-    words: int
+    words: Annotated[int, Field(ge=0)]
     size: float
     before: float
     after: float
@@ -96,72 +98,92 @@ class _Joint:
 
 
 def fit_estimates(
-    model: Any,
+    blocks: Blocks,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     perturb: Perturb,
-    layers: Sequence[int],
+    states: Sequence[int],
     rho: float = 0.5,
     rule: str = "regression",
-    seed: int = 0,
-    batch_size: int = 64,
-    max_length: int = MAX_LENGTH,
-    blocks: Any = None,
+    **batching: Any,
 ) -> dict[int, Estimate]:
     """Fit a map for each chosen state, the states before it already corrected."""
-    found = find_blocks(model, blocks)
-    if rule not in RULES:
-        raise ValueError(f"unknown rule {rule!r}; choose one of {RULES}")
     if not 0 <= rho < np.inf:
         raise ValueError(f"rho is {rho}; give a finite weight of at least 0, such as 0.5")
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    if len(rows) == 0:
-        raise ValueError("there are no rows: give at least one text")
-    wrong = [t for t in layers if t not in range(found.depth)]
-    if wrong:
-        raise ValueError(f"no state {wrong[0]!r}; there are 0 to {found.depth - 1}")
-    if model.training:
-        raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
-    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, input_device(model))
-    made: dict[int, Estimate] = {}
-    for t in sorted(set(layers)):
-        joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
-        fitted = _regressed(joint, rho) if rule == "regression" else _filtered(joint, rho)
-        made[t] = _measured(joint, *fitted)
-    return made
+    fit = _regressed if rule == "regression" else _filtered
+
+    def fitted(_t: int, joint: _Joint) -> Affine:
+        return fit(joint, rho)
+
+    return _in_turn(blocks, tokenizer, rows, perturb, states, fitted, **batching)
 
 
-def measured(
-    model: Any,
+def estimate_errors(
+    blocks: Blocks,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     perturb: Perturb,
     maps: Mapping[int, Affine],
+    **batching: Any,
+) -> dict[int, Estimate]:
+    """Measure how well given maps estimate each state, those before it in place."""
+    return _in_turn(
+        blocks, tokenizer, rows, perturb, list(maps), lambda t, _joint: maps[t], **batching
+    )
+
+
+def _in_turn(
+    blocks: Blocks,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    perturb: Perturb,
+    states: Sequence[int],
+    fit: Callable[[int, _Joint], Affine],
     seed: int = 0,
     batch_size: int = 64,
     max_length: int = MAX_LENGTH,
-    blocks: Any = None,
 ) -> dict[int, Estimate]:
-    """Measure how well given maps estimate each state, those before it in place."""
-    found = find_blocks(model, blocks)
-    pairs = _pairs(tokenizer, rows, perturb, seed, batch_size, max_length, input_device(model))
-    made: dict[int, Estimate] = {}
-    for t, (A, b) in sorted(maps.items()):
-        joint = _moments(found, pairs, t, {s: one.gain for s, one in made.items()})
-        made[t] = _measured(joint, A, b)
-    return made
+    """A map for each state, on moments of states that the maps before it have corrected."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    changed, order = (
+        perturbed_rows(rows, perturb, seed),
+        np.argsort(text_lengths(rows), kind="stable"),
+    )
+    pairs = []
+    for start in range(0, len(order), batch_size):
+        part = order[start : start + batch_size].tolist()
+        texts = (
+            [rows[k] for k in part],
+            [changed[k][1] for k in part],
+            [changed[k][0] for k in part],
+        )
+        pairs.append(paired_units(tokenizer, *texts, input_device(blocks.model), max_length))
+    estimates: dict[int, Estimate] = {}
+    for t in sorted(states):
+        joint = _moments(blocks, pairs, t, {s: before.gain for s, before in estimates.items()})
+        A, b = fit(t, joint)
+        errors = (
+            joint.error(np.eye(len(b)), 0 * b, "p"),
+            joint.error(A, b, "p"),
+            joint.error(A, b, "y"),
+        )
+        size = float(np.trace(joint.covariance("xx")))
+        estimates[t] = Estimate(
+            torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *errors)
+        )
+    return estimates
 
 
-def _measured(joint: _Joint, A: np.ndarray, b: np.ndarray) -> Estimate:
-    eye, zero = np.eye(len(b)), np.zeros(len(b))
-    size = float(np.trace(joint.covariance("xx")))
-    told = (joint.error(eye, zero, "p"), joint.error(A, b, "p"), joint.error(A, b, "y"))
-    return Estimate(torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *told))
+def text_lengths(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Characters of each row: texts of about one length are batched together."""
+    return np.array(
+        [sum(len(v) for v in rows[k].values() if isinstance(v, str)) for k in range(len(rows))]
+    )
 
 
 def _moments(
-    found: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
+    blocks: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
 ) -> _Joint:
     """Joint moments of state t over all pairs of texts."""
     joint = None
@@ -169,10 +191,9 @@ def _moments(
         both = clean.whole & changed.whole
         if not both.any():
             continue
-        arrived = _state(found, clean.inputs, t, law)
-        y = clean.means(arrived)[both].cpu()
-        p = changed.means(_state(found, changed.inputs, t, law))[both].cpu()
-        x = clean.means(_state(found, clean.inputs, t, {}))[both].cpu() if law else y
+        y = clean.means(_state(blocks, clean.inputs, t, law))[both].cpu()
+        p = changed.means(_state(blocks, changed.inputs, t, law))[both].cpu()
+        x = clean.means(_state(blocks, clean.inputs, t, {}))[both].cpu() if law else y
         joint = joint or _Joint(y.shape[1])
         joint.add(x, y, p)
     if joint is None:
@@ -184,8 +205,10 @@ def _moments(
 
 def _centred(moment: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Covariance from a second moment and means; rounding of nothing is nothing."""
-    found = moment - np.outer(a, b)
-    return np.zeros_like(found) if np.abs(found).max() < 1e-12 * np.abs(moment).max() else found
+    covariance = moment - np.outer(a, b)
+    if np.abs(covariance).max() < 1e-12 * np.abs(moment).max():
+        return np.zeros_like(covariance)
+    return covariance
 
 
 def _filtered(joint: _Joint, rho: float) -> Affine:
@@ -214,54 +237,17 @@ def _regressed(joint: _Joint, rho: float) -> Affine:
     return Affine(np.eye(len(seen)) + step.A, step.b)
 
 
-def _pairs(
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    perturb: Perturb,
-    seed: int,
-    batch_size: int,
-    max_length: int,
-    device: Any,
-) -> list[tuple[Units, Units]]:
-    """Clean and perturbed texts, tokenised; texts of about one length together."""
-    made = perturbed_rows(rows, perturb, seed)
-
-    def length(k: int) -> int:
-        return sum(len(text) for text in rows[k].values() if isinstance(text, str))
-
-    order = sorted(range(len(rows)), key=length)
-
-    def parts() -> Iterator[list[int]]:
-        for start in range(0, len(order), batch_size):
-            yield order[start : start + batch_size]
-
-    return [
-        paired_units(
-            tokenizer,
-            [rows[k] for k in part],
-            [made[k][1] for k in part],
-            [made[k][0] for k in part],
-            device,
-            max_length,
-        )
-        for part in parts()
-    ]
-
-
-def _state(found: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain]) -> Tensor:
+def _state(blocks: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain]) -> Tensor:
     """x_t under a law on the states before it; later blocks are not run."""
-    seen: list[Tensor] = []
+    states: list[Tensor] = []
     static = Static(law)
 
     def control(s: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
         if s == t:
-            seen.append(x)
+            states.append(x)
             raise _Enough
         return static(s, x, mask)
 
-    with torch.inference_mode(), found.control(control, layers=[*law, t]):
-        try:
-            found.model(**inputs)
-        except _Enough:
-            pass
-    return seen[0]
+    with torch.inference_mode(), blocks.control(control, layers=[*law, t]), suppress(_Enough):
+        blocks.model(**inputs)
+    return states[0]

@@ -6,16 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pidlib.bases import FORMAT
-from pidlib.controller import Feedback
-from pidlib.estimation.estimator import FORMAT as ESTIMATES
+from pidlib.controller import Controller
 from pidlib.estimation.estimator import Estimator
 from pidlib.io.hub import folder_of
-from pidlib.io.pretrained import kind_of
+from pidlib.io.pretrained import read_card
 from pidlib.models import training_record
 from pidlib.pid import PIDController
 
-READERS = {FORMAT: PIDController, ESTIMATES: Estimator}
+METHODS = {method.FORMAT: method for method in (PIDController, Estimator)}
 CONTROLS = Path(__file__).parents[1] / "assets" / "controls"
 
 
@@ -40,11 +38,6 @@ def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
     Returns
     -------
     dict
-
-    Raises
-    ------
-    ValueError
-        An unknown name.
     """
     path = CONTROLS / name / "fit.json"
     if not path.is_file():
@@ -54,6 +47,9 @@ def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
 
 def load_control(name: str, model: Any) -> Estimator:
     """Return a control that ships with pidlib, for the embedded model that it was fitted on.
+
+    A merged adapter may differ in the last digits from one processor to another. So the adapter's
+    checksum is compared, and the blocks' own are taken from the model given.
 
     Parameters
     ----------
@@ -69,13 +65,7 @@ def load_control(name: str, model: Any) -> Estimator:
     Raises
     ------
     ValueError
-        An unknown name; an adapter that has been trained again since; a model of another
-        shape.
-
-    Notes
-    -----
-    A merged adapter may differ in the last digits from one processor to another. So the adapter's
-    checksum is compared, and the blocks' own are taken from the model given.
+        An unknown name; an adapter that was trained again since; a model of another shape.
 
     Examples
     --------
@@ -91,16 +81,15 @@ def load_control(name: str, model: Any) -> Estimator:
             f"{name!r} was fitted on another training of {record['model']!r} "
             f"({record['adapter_sha256'][:8]} there, {present[:8]} here); fit it again"
         )
-    found = Estimator.from_pretrained(CONTROLS / name)
     try:
-        return found.carried_to(model)
+        return Estimator.from_pretrained(CONTROLS / name).carried_to(model)
     except ValueError as error:
         raise ValueError(f"{error}; or give load_model({record['model']!r})") from error
 
 
 def load_controller(
     folder: str | Path, allow_expanding: bool = False, revision: str | None = None
-) -> Feedback:
+) -> Controller:
     """Read a controller of either method from a folder, or from HuggingFace's hub.
 
     The folder may come from anybody: it holds JSON and plain numbers, no code runs, and nothing
@@ -132,7 +121,7 @@ def load_controller(
     Terminal control of the states 0, 1, 2, 3, 4, 5, r
     """
     place = folder_of(folder, revision)
-    kind = kind_of(place)
-    if kind not in READERS:
-        raise ValueError(f"{str(folder)!r} holds a {kind}; known: {list(READERS)}")
-    return READERS[kind].from_pretrained(place, allow_expanding)
+    card = read_card(place)
+    if card["format"] not in METHODS:
+        raise ValueError(f"{str(folder)!r} holds a {card['format']}; known: {list(METHODS)}")
+    return METHODS[card["format"]].from_card(place, card, allow_expanding)

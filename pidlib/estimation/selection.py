@@ -104,18 +104,18 @@ def choose(
     def judged() -> list[float]:
         return [float(right_answers(model, tokenizer, part).mean()) for part in sets.values()]
 
-    tried, estimators = [Tried(0.0, -1, *judged())], [None]
+    bare = Tried(0.0, -1, *judged())
+    tried, controls = [bare], [None]
     for rho in rhos:
         settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
-        whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
-        for short in whole.cuts():
-            t = short.controlled[-1]
-            with short.attached(model):
-                one = Tried(float(rho), t, *judged())
-            tried.append(one)
-            estimators.append(short)
+        for control in Estimator.fit(model, tokenizer, rows, perturbed, **settings).cuts():
+            with control.attached(model):
+                trial = Tried(float(rho), control.controlled[-1], *judged())
+            tried.append(trial)
+            controls.append(control)
             report(
-                f"rho {rho:g}, x_0 to x_{t}: clean {one.clean:.3f}, perturbed {one.perturbed:.3f}"
+                f"rho {rho:g}, x_0 to x_{trial.last}: clean {trial.clean:.3f}, "
+                f"perturbed {trial.perturbed:.3f}"
             )
     chosen = best_affordable(tried, loss)
-    return Selection(estimators[tried.index(chosen)], tuple(tried), chosen)
+    return Selection(controls[tried.index(chosen)], tuple(tried), chosen)

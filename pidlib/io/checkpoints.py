@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from time import monotonic
@@ -16,11 +17,10 @@ from torch import Tensor
 from pidlib.io.files import check_sha256, write_json, write_tensors
 
 CARD = "fit.json"
-FOREIGN = (
-    TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, UnicodeDecodeError,
-    json.JSONDecodeError, SafetensorError, RuntimeError,
+_FOREIGN = (
+    TypeError, AttributeError, LookupError, ArithmeticError, UnicodeDecodeError, RuntimeError,
+    json.JSONDecodeError, SafetensorError,
 )  # fmt: skip
-"""What a card or tensors of another kind raise when they are taken up."""
 
 
 class Kept(NamedTuple):
@@ -45,29 +45,30 @@ class Checkpoint:
         path = self.folder / CARD
         if not path.is_file():
             return None
-        try:
+        with self.reading():
             card = json.loads(path.read_text(encoding="utf-8"))
             of, file = card["of"], self.folder / card["file"]
             if file.parent != self.folder:
                 raise LookupError(card["file"])
             changed = [k for k in {**of, **self._about} if of.get(k) != self._about.get(k)]
             if changed:
-                told = "; ".join(
-                    f"{k}: {of.get(k)!r} there, {self._about.get(k)!r} now" for k in changed
-                )
+                pairs = [f"{k}: {of.get(k)!r} there, {self._about.get(k)!r} now" for k in changed]
                 raise ValueError(
-                    f"{self.folder.name} holds unfinished work of another kind ({told})"
+                    f"{self.folder.name} holds unfinished work of another kind ({'; '.join(pairs)})"
                 )
             check_sha256(file, card["sha256"])
             return Kept(load_file(file), card)
-        except FOREIGN as error:
-            raise self.unreadable(error) from None
 
-    def unreadable(self, error: Exception) -> ValueError:
-        """Make the error for what is there and cannot be taken up."""
-        return ValueError(
-            f"{self.folder.name} holds no unfinished work that can be read ({error!r}); delete it"
-        )
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what a card or tensors of another kind cause into one clear error."""
+        try:
+            yield
+        except _FOREIGN as error:
+            raise ValueError(
+                f"{self.folder.name} holds no unfinished work that can be read ({error!r}); "
+                "delete it"
+            ) from None
 
     @property
     def due(self) -> bool:
@@ -83,8 +84,8 @@ class Checkpoint:
         """Keep this; the old stays until the new is whole."""
         file = self.folder / f"sums-{place}.safetensors"
         digest = write_tensors(file, tensors)
-        told = {"of": self._about, "file": file.name, "sha256": digest, "place": place}
-        write_json(self.folder / CARD, {**told, **card})
+        head = {"of": self._about, "file": file.name, "sha256": digest, "place": place}
+        write_json(self.folder / CARD, head | card)
         for old in self.folder.glob("sums-*"):
             if old.name != file.name:
                 old.unlink()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,29 @@ import torch
 from safetensors.torch import save_file
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON whole or not at all."""
-    path = Path(path)
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield where to write a file; it is put in its place when all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON whole or not at all."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    partial.write_text(text + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    with whole(Path(path)) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> str:
     """Write a safetensors file whole or not at all; return its sha256."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    save_file({k: v.contiguous() for k, v in tensors.items()}, partial, {"format": "pt"})
-    os.replace(partial, path)
+    with whole(Path(path)) as partial:
+        save_file({k: v.contiguous() for k, v in tensors.items()}, partial, {"format": "pt"})
     return sha256(path)
 
 
@@ -44,9 +51,9 @@ def check_sha256(path: Path, expected: str) -> None:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path.name} is missing in the folder {path.parent.name}")
-    seen = sha256(path)
-    if seen != expected:
+    total = sha256(path)
+    if total != expected:
         raise ValueError(
-            f"checksum mismatch: {path.name} has sha256 {seen}, expected {expected}; "
+            f"checksum mismatch: {path.name} has sha256 {total}, expected {expected}; "
             "install, download or make it again"
         )

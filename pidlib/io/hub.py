@@ -9,7 +9,7 @@ from typing import Any
 from pidlib.io.model_card import NAME
 from pidlib.io.pretrained import CARD
 
-WANTED = (CARD, "bases-*.safetensors", NAME)
+FILES = [CARD, "bases-*.safetensors", NAME]
 """All that a controller's folder holds; nothing else of a repository is fetched."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -26,9 +26,7 @@ def folder_of(name: str | Path, revision: str | None = None) -> Path:
     place = Path(constants.HF_HUB_CACHE) / "pidlib" / str(name).replace("/", "--")
     place = place / (revision or "main").replace("/", "--")
     try:
-        snapshot_download(
-            str(name), revision=revision, local_dir=place, allow_patterns=list(WANTED)
-        )
+        snapshot_download(str(name), revision=revision, local_dir=place, allow_patterns=FILES)
     except (HfHubHTTPError, LocalEntryNotFoundError, HFValidationError, OSError) as error:
         last = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileNotFoundError(
@@ -37,19 +35,17 @@ def folder_of(name: str | Path, revision: str | None = None) -> Path:
     return place
 
 
-def send(folder: Path, name: str, private: bool | None, **settings: Any) -> str:
-    """Send a controller's folder to the hub."""
+def send(folder: Path, name: str, private: bool | None, token: str | None, **commit: Any) -> str:
+    """Send a controller's folder to the hub; return the commit's address."""
     from huggingface_hub import HfApi
 
-    api = HfApi(token=settings.pop("token", None))
-    made = api.create_repo(name, private=private, exist_ok=True)
-    settings["commit_message"] = settings.get("commit_message") or "Control of hidden states"
-    return str(
-        api.upload_folder(
-            repo_id=made.repo_id,
-            folder_path=folder,
-            allow_patterns=list(WANTED),
-            delete_patterns="bases-*.safetensors",  # the old one, where its name differs
-            **settings,
-        )
+    api = HfApi(token=token)
+    commit["commit_message"] = commit.get("commit_message") or "Control of hidden states"
+    address = api.upload_folder(
+        repo_id=api.create_repo(name, private=private, exist_ok=True).repo_id,
+        folder_path=folder,
+        allow_patterns=FILES,
+        delete_patterns="bases-*.safetensors",  # the old one, where its name differs
+        **commit,
     )
+    return str(address)

@@ -107,13 +107,19 @@ def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch
     [
         (["fit"], "Missing argument"),
         (["shout"], "No such command"),
-        (["evaluate", "--n", "0"], "n is 0; it must be at least 1"),
+        (["evaluate", "--n", "0"], "n is 0; it has to be greater than or equal to 1"),
         (["evaluate", "--control", "nowhere"], "no controller 'nowhere'"),
         (["evaluate", "--model", "nothing"], "unknown model 'nothing'"),
         (["evaluate", "--config", "nowhere.toml"], "no settings in nowhere.toml"),
         (["fit", "x", "--scheme", "PX"], "unknown scheme 'PX'"),
-        (["attack", "x.jsonl", "--recipe", "shout"], "recipe is 'shout'; choose one of"),
-        (["attack", "x.jsonl", "--budget", "1"], "budget is 1; it must be at least 2"),
+        (
+            ["attack", "x.jsonl", "--recipe", "shout"],
+            "recipe is 'shout'; it has to be 'a2t', 'pso'",
+        ),
+        (
+            ["attack", "x.jsonl", "--budget", "1"],
+            "budget is 1; it has to be greater than or equal to 2",
+        ),
         (["diagnose", "nowhere"], "no controller.json in 'nowhere'"),
     ],
 )
@@ -136,15 +142,15 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        (FitSettings, "n = 'many'", "n is 'many'; it takes a whole number"),
-        (FitSettings, "n = true", "n is True; it takes a whole number"),
-        (FitSettings, "variance = nan", "variance is nan; it takes a number"),
-        (FitSettings, "layers = [0, 1.5]", "a list, each a whole number"),
+        (FitSettings, "n = 'many'", "n is 'many'; it has to be a valid integer"),
+        (FitSettings, "n = true", "n is True; it has to be a valid integer"),
+        (FitSettings, "variance = nan", "variance is nan; it has to be less than"),
+        (FitSettings, "layers = [0, 1.5]", "layers.1 is 1.5; it has to be a valid integer"),
         (FitSettings, "layres = [0]", "unknown 'layres'; known"),
-        (FitSettings, "mix = 'slang'", "mix is 'slang'; choose one of"),
+        (FitSettings, "mix = 'slang'", "mix is 'slang'; it has to be 'typos', 'synonyms'"),
         (FitSettings, "n = ", "is not TOML"),
         (EvaluateSettings, "recipe = 'pso'", "unknown 'recipe'"),
-        (AttackSettings, "start = -1", "start is -1; it must be at least 0"),
+        (AttackSettings, "start = -1", "start is -1; it has to be greater than or equal to 0"),
     ],
 )
 def test_every_field_of_a_file_is_checked(kind, text, message, tmp_path):
@@ -156,6 +162,6 @@ def test_every_field_of_a_file_is_checked(kind, text, message, tmp_path):
 
 
 def test_whole_numbers_are_numbers_and_the_told_settings_are_whole():
-    settings = FitSettings.of({"variance": 1, "c": 0})
-    assert FitSettings.of(settings.told()) == settings
-    assert json.loads(json.dumps(settings.told())) == settings.told()
+    settings = FitSettings(variance=1, c=0)
+    assert FitSettings(**settings.model_dump()) == settings
+    assert json.loads(json.dumps(settings.model_dump())) == settings.model_dump()

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas
 import pytest
 import torch
 import transformers
@@ -498,7 +499,7 @@ def test_diagnosis_prints_and_tabulates(tiny):
     text = str(controller.diagnose())
     assert "P-D control, averaged law" in text
     assert len(text.splitlines()) == 3 + tiny.depth
-    frame = controller.diagnose().frame()
+    frame = pandas.DataFrame(controller.diagnose().records()).set_index("t")
     assert list(frame.index) == [0, 1, 2]
     assert "rank P" in frame.columns
     bound = controller.retune(law="residual").diagnose().rows

@@ -12,7 +12,8 @@ from pidlib.data.batches import texts
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.selection import choose
-from pidlib.estimation.terminal import descend
+from pidlib.estimation.terminal import fit_terminal
+from pidlib.hooks import find_blocks
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.models import base_folder
 
@@ -72,8 +73,10 @@ def test_kept_and_loaded_it_is_the_same(fitted, tmp_path):
 
 def test_the_same_seed_gives_the_same_maps_and_any_states(model):
     rows = load_nli("captions", split="train", n=8)
+    blocks = find_blocks(model.model)
     first, again, other = (
-        descend(*model, rows, TYPOS, [1, 4], epochs=1, seed=seed) for seed in (0, 0, 1)
+        fit_terminal(blocks, model.tokenizer, rows, TYPOS, [1, 4], epochs=1, seed=seed)
+        for seed in (0, 0, 1)
     )
     assert list(first) == [1, 4]
     assert all((first[t].A == again[t].A).all() for t in first)
@@ -88,8 +91,15 @@ def test_broken_off_it_ends_with_the_same_maps(tiny, tmp_path, monkeypatch, step
     def run(folder=None):
         keep = Checkpoint(folder, {"data": "x"}, every=0) if folder else None
         said = []
-        found = descend(
-            model, tokenizer, rows, TYPOS, [0, 1], epochs=2, report=said.append, checkpoint=keep
+        found = fit_terminal(
+            find_blocks(model),
+            tokenizer,
+            rows,
+            TYPOS,
+            [0, 1],
+            epochs=2,
+            report=said.append,
+            checkpoint=keep,
         )
         return found, said
 
@@ -110,7 +120,8 @@ def test_broken_off_it_ends_with_the_same_maps(tiny, tmp_path, monkeypatch, step
     assert said[-1] == told[-1]
     with pytest.raises(ValueError, match="rate: 0.0003 there, 0.001 now"):
         keep = Checkpoint(tmp_path / "sums", {"data": "x"})
-        descend(model, tokenizer, rows, TYPOS, [0, 1], rate=1e-3, epochs=2, checkpoint=keep)
+        blocks = find_blocks(model)
+        fit_terminal(blocks, tokenizer, rows, TYPOS, [0, 1], rate=1e-3, epochs=2, checkpoint=keep)
 
 
 def test_it_can_be_chosen_like_the_closed_forms(model):
@@ -126,26 +137,26 @@ def test_it_can_be_chosen_like_the_closed_forms(model):
         ({"epochs": 0}, "epochs 0"),
         ({"rate": 0.0}, "rate 0.0"),
         ({"rho": 0.0}, "rho 0.0"),
-        ({"states": []}, r"states \[\]"),
-        ({"states": [6]}, "states of 0 to 5"),
-        ({"rows": []}, "0 rows"),
+        ({"layers": []}, "no layers to correct"),
+        ({"layers": [6]}, "no state 6; there are 0 to 5"),
+        ({"rows": []}, "no rows"),
     ],
 )
 def test_settings_out_of_range_are_named(model, settings, message):
     rows = load_nli("captions", split="train", n=4)
-    asked = {"rows": rows, "states": [0]} | settings
+    given = {"rows": rows, "layers": [0], "rule": "terminal"} | settings
     with pytest.raises(ValueError, match=message):
-        descend(*model, perturb=TYPOS, **asked)
+        Estimator.fit(*model, perturbed=TYPOS, **given)
 
 
 def test_a_model_without_answers_is_refused(model):
     bare = AutoModel.from_pretrained(base_folder()).eval()
     rows = load_nli("captions", split="train", n=4)
     with pytest.raises(ValueError, match="needs a classifier"):
-        descend(bare, model.tokenizer, rows, TYPOS, [0])
+        Estimator.fit(bare, model.tokenizer, rows, TYPOS, [0], rule="terminal")
     bare.train()
     with pytest.raises(ValueError, match="training mode"):
-        descend(bare, model.tokenizer, rows, TYPOS, [0])
+        Estimator.fit(bare, model.tokenizer, rows, TYPOS, [0], rule="terminal")
 
 
 def test_an_unknown_rule_is_named(model):

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,12 @@ import pidlib
 from experiments.captions.generator import SIZES, captions
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
-from pidlib.bases import Eigenbases, Origin
+from pidlib.bases import DTYPES, Eigenbases, Origin
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
 from pidlib.data.edits import Edit
 from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
 from pidlib.estimation.layerwise import Estimate, Fit
 from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
-from pidlib.hooks import DTYPES
 from pidlib.io.strict_json import parse_json, read_json
 from pidlib.laws import LAWS
 from pidlib.pid import PIDController
@@ -557,7 +555,7 @@ variance = 0.95
 layers = [0, 1]
 """
 NAMES = sorted(
-    {f.name for kind in KINDS_OF_SETTINGS for f in fields(kind)} | {"x", "model.n", '""'}
+    {name for kind in KINDS_OF_SETTINGS for name in kind.model_fields} | {"x", "model.n", '""'}
 )
 TOML = [
     "1", "-1", "0", "2.5", "-0.0", "nan", "inf", "-inf", "true", '""', '"captions"', "'../x'", "[]",
@@ -583,7 +581,7 @@ def test_configs_of_any_text(place, kind, lines, data):
     found = usable(lambda: kind.read(path, {}))
     path.unlink()
     if found is not None:
-        assert isinstance(found, kind) and json.loads(json.dumps(found.told()))
+        assert isinstance(found, kind) and json.loads(json.dumps(found.model_dump()))
         assert found.n is None or found.n >= 1
 
 
