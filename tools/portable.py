@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 
-import library
+import pidlib
 from book import BUILD, fingerprint
 from contents import ROOT, in_toc
 from notebooks import environment
@@ -120,7 +120,7 @@ def is_chapter(name: str) -> bool:
 
 def library_files(text: str) -> set[Path]:
     """Files of the library that some code imports, and what those import in turn."""
-    homes = {f"pidlib.{name}": f"pidlib.{home}" for name, home in library.doors().items()}
+    homes = {f"pidlib.{name}": home for name, home in pidlib._HOMES.items()}
     files, todo = set(), [text]
     while todo:
         code = todo.pop()

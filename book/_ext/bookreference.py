@@ -1,6 +1,7 @@
-"""Pages made from the library's source and from the chapters when the site is built.
+"""Pages made from the library and from the chapters when the site is built.
 
-The texts are made by `tools/`; here they become directives: nothing of pidlib is imported.
+The texts are made by `tools/`; here they become directives. The entries of the reference are
+Sphinx's autodoc, which gets its docstrings from here.
 """
 
 from __future__ import annotations
@@ -14,31 +15,34 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT / "tools") not in sys.path:
-    sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [folder for folder in (str(ROOT), str(ROOT / "tools")) if folder not in sys.path]
 
 import api_pages  # noqa: E402
 import chapter_pages  # noqa: E402
-import chapters  # noqa: E402
-import library  # noqa: E402
+
+READ = ("pidlib/**/*.py", "notebooks/*.ipynb", "book/results/*.json", "book/*.json", "tools/*.py")
+TABLES = {
+    "door": api_pages.front_door,
+    "modules": api_pages.overview,
+    "exercises": chapter_pages.exercises,
+    "status": chapter_pages.status,
+    "results": chapter_pages.results,
+    "canary": chapter_pages.canary,
+}
 
 
 class Made(SphinxDirective):
-    """Text made anew, parsed as if it stood in the page."""
+    """Text made anew, parsed as if it stood in the page: ```{made} exercises```."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
 
     def text(self) -> str:
-        raise NotImplementedError
+        return TABLES[self.arguments[0]]()
 
     def run(self):
-        read = (
-            ("pidlib", "**/*.py"),
-            ("notebooks", "*.ipynb"),
-            ("book/results", "*.json"),
-            ("book", "*.json"),
-        )
-        for folder, kind in (*read, ("tools", "*.py")):
-            for path in (ROOT / folder).glob(kind):
-                self.env.note_dependency(str(path))
+        for path in (path for kind in READ for path in ROOT.glob(kind)):
+            self.env.note_dependency(str(path))
         place = nodes.Element()
         place.document = self.state.document
         lines = StringList(self.text().splitlines(), source=self.get_source_info()[0])
@@ -47,39 +51,10 @@ class Made(SphinxDirective):
 
 
 class Api(Made):
-    """Reference of some modules: ```{api} gains weights```."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
+    """Reference of some modules: ```{api} pid hooks```."""
 
     def text(self):
-        return api_pages.module_pages(self.arguments[0].split())
-
-
-class ApiTable(Made):
-    """Tables of the overview: the front door, or all modules."""
-
-    required_arguments = 1
-
-    def text(self):
-        if self.arguments[0] == "modules":
-            return api_pages.overview(pages())
-        return api_pages.front_door()
-
-
-class ChapterTable(Made):
-    """Tables of the chapters: their exercises, their status, the result files; the canary's."""
-
-    required_arguments = 1
-    made = {
-        "exercises": chapter_pages.exercises,
-        "status": chapter_pages.status,
-        "results": chapter_pages.results,
-        "canary": chapter_pages.canary,
-    }
-
-    def text(self):
-        return self.made[self.arguments[0]]()
+        return "\n\n".join(map(api_pages.module_page, self.arguments[0].split()))
 
 
 class ChapterSection(SphinxRole):
@@ -93,33 +68,26 @@ class ChapterSection(SphinxRole):
         return [nodes.reference("", "", *text, internal=True, refuri=f"{page}#{slug}")], messages
 
 
-def pages() -> dict[str, list[str]]:
-    """Modules that each page of the reference shows, in the order of the pages."""
-    found = {}
-    for path in sorted((ROOT / "book").glob("api-*.md")):
-        asked = re.findall(r"^`{3,}\{api\}([^\n]*)", path.read_text(encoding="utf-8"), re.M)
-        found[path.stem] = " ".join(asked).split()
-    return found
+def docstring(app, what, name, obj, options, lines):
+    lines[:] = api_pages.docstring(what, "\n".join(lines))
+    used = api_pages.chapters_of(f"{obj.__module__}.{obj.__name__}") if what in KINDS else ""
+    lines += [f"*Chapters:* {used}.", ""] if used else []
+
+
+KINDS = ("function", "class")
+
+
+def is_field(app, what, name, obj, skip, options):
+    """Leave out the fields of a named tuple: the docstring tells of them."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("api", Api)
-    app.add_directive("api-table", ApiTable)
-    app.add_directive("chapter-table", ChapterTable)
+    app.add_directive("api-table", Made)
+    app.add_directive("chapter-table", Made)
     app.add_role("chapter-section", ChapterSection())
-    app.connect("builder-inited", forget)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-skip-member", is_field)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def forget(app):
-    """What was read of the source before a rebuild in one process is old."""
-    read = (
-        library.tree,
-        library.read,
-        library.uses,
-        library.places,
-        api_pages.labels,
-        api_pages._known,
-    )
-    for kept in (*read, chapters.chapters):
-        kept.cache_clear()
