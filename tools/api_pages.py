@@ -112,9 +112,9 @@ def labels() -> dict[str, str]:
     return found | {x: "prf:ref" for text in texts for x in THEOREM.findall(text)}
 
 
-def chapters_of(address: str) -> str:
-    """Links to the chapters that use a name, as docutils reads them."""
-    stems = library.uses().get(address, [])
+def chapters_of(value: Any) -> str:
+    """Links to the chapters that use a function or class, as docutils reads them."""
+    stems = library.uses().get(f"{value.__module__}.{value.__name__}", [])
     return ", ".join(
         f":doc:`{int(stem[:2])} {stem[3:].replace('_', ' ')} </notebooks/{stem}>`" for stem in stems
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +37,10 @@ def pages(root: Path = ROOT) -> list[str]:
     return beneath(toc)
 
 
-def cells(path: Path, kind: str) -> list[nbformat.NotebookNode]:
-    """Cells of a notebook of one kind, "code" or "markdown"."""
+def cells(path: Path, *kinds: str) -> list[nbformat.NotebookNode]:
+    """Cells of a notebook of some kinds, "code" or "markdown"."""
     notebook = nbformat.read(path, as_version=4)
-    return [cell for cell in notebook.cells if cell.cell_type == kind]
+    return [cell for cell in notebook.cells if cell.cell_type in kinds]
 
 
 def code(path: Path) -> list[str]:
@@ -69,6 +71,23 @@ def write_whole(path: Path, text: str) -> None:
 def read_record(path: Path) -> dict[str, Any]:
     """What a JSON file holds; nothing where there is none."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def add_record(path: Path, key: str, value: Any) -> None:
+    """Put one entry into a JSON file; the others stay as they were."""
+    records = read_record(path) | {key: value}
+    ordered = dict(sorted(records.items(), key=lambda entry: natural(entry[0])))
+    write_whole(path, json.dumps(ordered, indent=1) + "\n")
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Order in which 3.9 comes before 3.11."""
+    return [(int(part or 0), rest) for part, rest in re.findall(r"(\d*)(\D*)", name)]
+
+
+def today() -> str:
+    """The date, in UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def table(rows: list[dict[str, Any]]) -> str:

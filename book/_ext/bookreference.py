@@ -7,18 +7,14 @@ Sphinx's autodoc, which gets its docstrings from here.
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [folder for folder in (str(ROOT), str(ROOT / "tools")) if folder not in sys.path]
-
-import api_pages  # noqa: E402
-import chapter_pages  # noqa: E402
+import api_pages
+import chapter_pages
+from contents import ROOT
+from frontpage import parsed
 
 READ = ("pidlib/**/*.py", "notebooks/*.ipynb", "book/results/*.json", "book/*.json", "tools/*.py")
 TABLES = {
@@ -43,11 +39,7 @@ class Made(SphinxDirective):
     def run(self):
         for path in (path for kind in READ for path in ROOT.glob(kind)):
             self.env.note_dependency(str(path))
-        place = nodes.Element()
-        place.document = self.state.document
-        lines = StringList(self.text().splitlines(), source=self.get_source_info()[0])
-        self.state.nested_parse(lines, self.content_offset, place, match_titles=True)
-        return place.children
+        return parsed(self, self.text())
 
 
 class Api(Made):
@@ -70,11 +62,8 @@ class ChapterSection(SphinxRole):
 
 def docstring(app, what, name, obj, options, lines):
     lines[:] = api_pages.docstring(what, "\n".join(lines))
-    used = api_pages.chapters_of(f"{obj.__module__}.{obj.__name__}") if what in KINDS else ""
+    used = what in ("function", "class") and api_pages.chapters_of(obj)
     lines += [f"*Chapters:* {used}.", ""] if used else []
-
-
-KINDS = ("function", "class")
 
 
 def is_field(app, what, name, obj, skip, options):

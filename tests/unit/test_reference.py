@@ -214,10 +214,11 @@ def test_a_recorded_run_is_kept_and_known_by_its_code(tmp_path, monkeypatch):
     run = held["01_a"]
     assert run["seconds"] == 1.3 and run["machine"]["cores"] >= 1
     assert "host" not in json.dumps(held).lower()
-    assert "1.3 (a) |" in chapter_pages._chapter(chapters.read(path), run, [])
+    places = [chapter_pages.circumstances(run)]
+    assert chapter_pages.seconds(chapters.read(path), run, places) == "1.3 (a)"
     write(new_notebook(cells=[new_markdown_cell(HEAD), new_code_cell("1")]), path)
-    assert "1.3 (a), changed since |" in chapter_pages._chapter(chapters.read(path), run, [])
-    assert "not recorded |" in chapter_pages._chapter(chapters.read(path), None, [])
+    assert chapter_pages.seconds(chapters.read(path), run, places) == "1.3 (a), changed since"
+    assert chapter_pages.seconds(chapters.read(path), None, places) == "not recorded"
 
 
 def test_long_times_are_told_to_the_half_hour():
@@ -233,7 +234,7 @@ def test_recorded_runs_are_of_chapters():
     for stem, run in chapters.recorded().items():
         assert stem in stems
         assert run["seconds"] > 0 and re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
-        assert chapter_pages.told(run)
+        assert chapter_pages.circumstances(run)
 
 
 def test_seconds_come_from_the_last_build(tmp_path, monkeypatch):
