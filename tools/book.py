@@ -17,20 +17,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from operator import attrgetter
 from pathlib import Path
 
 import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.base import ProjectNb
+from jupyter_cache.cache.main import JupyterCacheBase
+from jupyter_cache.executors.utils import create_cache_bundle, single_nb_execution
 
-from chapter_runs import run_chapters
-from contents import ROOT, in_toc, pages
-from notebooks import environment
+import chapters
+from contents import BUILD, ROOT, environment, in_toc, pages
 
-BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
 PAGES = ("book", "notebooks", "tools", "_config.yml", "_toc.yml")
 LIBRARY = ("pidlib", "requirements.txt", "book/results")
 WORKERS = int(os.environ.get("WORKERS", "2"))
+TIMEOUT = 300  # seconds per cell, as in _config.yml
 
 
 def fingerprint(names: tuple[str, ...], root: Path = ROOT) -> str:
@@ -57,68 +63,97 @@ def sphinx(extra: list[str], env: dict[str, str], root: Path = ROOT) -> int:
     return subprocess.run(command, cwd=root, env=env, check=False).returncode
 
 
+def unrun(cache: JupyterCacheBase, paths: Sequence[Path]) -> list[ProjectNb]:
+    """Chapters whose cells are not in the cache, the slowest of the last record first."""
+    for path in paths:
+        cache.add_nb_to_project(str(path))
+    wanted = {str(path) for path in paths}
+    records = [r for r in cache.list_unexecuted() if r.uri in wanted]
+    before = chapters.recorded()
+    records.sort(key=lambda r: -before.get(Path(r.uri).stem, {}).get("seconds", 0.0))
+    return [cache.get_project_notebook(record.pk) for record in records]
+
+
+def run_chapters(workers: int, folder: Path | None = None, paths: Sequence[Path] = ()) -> bool:
+    """Run what changed, several chapters at a time, into the cache that Jupyter Book reads.
+
+    Jupyter Book runs one after the other, and a chapter keeps less than two cores busy. A failed
+    chapter is named, with its error, and the others still run.
+    """
+    cache = get_cache(str(folder or BUILD / ".jupyter_cache"))
+    todo = unrun(cache, paths or in_toc())
+    workers = max(1, min(workers, len(todo)))
+    if workers > 1:  # a thread for each chapter: they share the cores
+        os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // workers))
+    sound = True
+    with ThreadPoolExecutor(workers) as pool:
+        running = {}
+        for notebook in todo:
+            place = {"cwd": str(Path(notebook.uri).parent), "timeout": TIMEOUT}
+            run = pool.submit(single_nb_execution, notebook.nb, allow_errors=False, **place)
+            running[run] = notebook
+        for done in as_completed(running):
+            notebook, result = running[done], done.result()
+            name = Path(notebook.uri).name
+            if result.err is not None:
+                print(f"{name} failed\n{result.exc_string}", flush=True)
+                sound = False
+                continue
+            bundle = create_cache_bundle(notebook, result.cwd, None, result.time, None)
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            print(f"{name}: ran in {result.time:.1f} s", flush=True)
+    return sound
+
+
 def build() -> int:
     """Run what changed and build the site."""
     start = time.perf_counter()
-    library, pages = BUILD / ".library-hash", BUILD / ".pages-hash"
+    library_stamp, page_stamp = BUILD / ".library-hash", BUILD / ".pages-hash"
     # The cache knows a chapter by its cells alone, so a change of what they use must empty it.
-    now = fingerprint(LIBRARY)
-    if changed(library, now):
+    library = fingerprint(LIBRARY)
+    if changed(library_stamp, library):
         shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
     BUILD.mkdir(exist_ok=True)
-    library.write_text(now)
-    content = fingerprint(PAGES) + now
-    whole = changed(pages, content)  # a glued number may stand on a page that did not change
-    kept = environment()
+    library_stamp.write_text(library)
+    content = fingerprint(PAGES) + library
+    whole = changed(page_stamp, content)  # a glued number may stand on a page that did not change
+    readers = environment()
     os.environ.clear()
-    os.environ.update(kept)  # kernels inherit it
+    os.environ.update(readers)  # kernels inherit it
     if not run_chapters(WORKERS):
         print("The book was not built: a chapter failed, see above.", flush=True)
         return 1
     code = sphinx(["--all"] if whole else [], environment())
     if code:
-        pages.unlink(missing_ok=True)
+        page_stamp.unlink(missing_ok=True)
         print("The book was not built: see the first warning or error above.", flush=True)
         return code
-    pages.write_text(content)
-    times()
+    page_stamp.write_text(content)
+    seconds = taken()
+    print("\nSeconds per chapter, when it was last run:")
+    for path in in_toc():
+        print(f"  {path.stem:<24}" + (f"{seconds[path]:8.1f}" if path in seconds else "  not run"))
     print(f"Built in {time.perf_counter() - start:.0f} s. Open {SITE / 'index.html'}", flush=True)
     return 0
 
 
 def taken() -> dict[Path, float]:
     """Seconds that each chapter took when it was last run by a build."""
-    from jupyter_cache import get_cache
-
-    cache = get_cache(str(BUILD / ".jupyter_cache"))
-    found = {}
-    for path in in_toc():
-        records = [r for r in cache.list_cache_records() if Path(r.uri).name == path.name]
-        last = max(records, key=lambda r: r.created, default=None)
-        if last is not None and "execution_seconds" in last.data:
-            found[path] = last.data["execution_seconds"]
-    return found
-
-
-def times() -> None:
-    """Print how long each chapter took when it was last run."""
-    found = taken()
-    print("\nSeconds per chapter, when it was last run:")
-    for path in in_toc():
-        seconds = found.get(path)
-        print(f"  {path.stem:<24}" + ("  not run" if seconds is None else f"{seconds:8.1f}"))
+    runs = sorted(
+        get_cache(str(BUILD / ".jupyter_cache")).list_cache_records(), key=attrgetter("created")
+    )
+    last = {Path(run.uri).name: run.data.get("execution_seconds") for run in runs}
+    return {path: last[path.name] for path in in_toc() if last.get(path.name) is not None}
 
 
 def record() -> int:
     """Write how long the chapters took in the last build."""
-    import chapters
-
-    found = taken()
-    if not found:
+    seconds = taken()
+    if not seconds:
         print("No build has run the chapters; run make book first.")
         return 1
-    chapters.record(found)
-    print(f"Wrote {len(found)} chapters into {chapters.RECORD.relative_to(ROOT)}")
+    chapters.record(seconds)
+    print(f"Wrote {len(seconds)} chapters into {chapters.RECORD.relative_to(ROOT)}")
     return 0
 
 
@@ -139,7 +174,7 @@ def plain(root: Path = ROOT, twin: Path = STORED) -> int:
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as place:
         # conf.py names the book's own extensions and leaves out where they are.
-        own = [str(Path(place) / one) for one in set(config["sphinx"]["local_extensions"].values())]
+        own = [str(Path(place) / p) for p in set(config["sphinx"]["local_extensions"].values())]
         paths = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
         env = environment() | {"BOOK_STORED_OUTPUTS": "1", "PYTHONPATH": paths}
         for name in {Path(name).parts[0] for name in PAGES + LIBRARY} & set(os.listdir(root)):
@@ -177,9 +212,9 @@ def dist() -> int:
 
 def main() -> int:
     """Door of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["build", "stored", "plain", "record", "dist"])
     doors = {"build": build, "stored": stored, "plain": plain, "record": record, "dist": dist}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=list(doors))
     return doors[parser.parse_args().what]()
 
 

@@ -12,7 +12,6 @@ and not recorded is used again; a recorded one is deleted, unless --keep is give
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import re
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import time
 import tomllib
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,23 +30,17 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from book import fingerprint
-from contents import ROOT
-from notebooks import environment
+from contents import BUILD, ROOT, add_record, environment, read_record, today
+from suite import cases, run_pytest
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
-PLACE = ROOT / "_build" / "canary"
+PLACE = BUILD / "canary"
 RECORD = ROOT / "book" / "canary.json"  # no result that a chapter reads
 SOURCES = ("pidlib", "tests", "tools", "pyproject.toml")
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
-ABSENT = {
-    "textattack": "attacks",
-    "nltk": "attacks",
-    "lemminflect": "attacks",
-    "symspellpy": "attacks",
-    "jupyter_cache": "book",
-    "myst_nb": "book",
-}
+ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
+ABSENT |= dict.fromkeys(("jupyter_cache", "myst_nb", "tabulate"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 
 MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install 'pidlib\[(\w+)\]'")
@@ -57,9 +49,7 @@ MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install 'pidlib\[(\w+)\
 
 def needs(project: dict[str, Any], extras: Iterable[str] = ()) -> list[str]:
     """Requirements of the library and of some of its extras, as pyproject.toml states them."""
-    return project["dependencies"] + [
-        need for name in extras for need in project["optional-dependencies"][name]
-    ]
+    return sum((project["optional-dependencies"][e] for e in extras), project["dependencies"])
 
 
 def project() -> dict[str, Any]:
@@ -74,31 +64,25 @@ def pins(text: str) -> dict[str, str]:
     return {canonicalize_name(name.strip()): version.strip() for name, version in pairs}
 
 
-def public(version: str) -> str:
-    """A version without its local suffix, such as `+cpu`."""
-    return Version(version).public
-
-
 def rows(
     wanted: Iterable[str], pinned: dict[str, str], tried: dict[str, str], latest: dict[str, str]
 ) -> list[dict[str, str | None]]:
     """One row for each requirement: its range, its pin, what was tried, what lies beyond that."""
-    made = []
+    lines = []
     for need in map(Requirement, wanted):
         name = canonicalize_name(need.name)
-        held = public(tried[name])
-        newest = latest.get(name)
-        newer = newest is not None and Version(newest) > Version(held)
-        made.append(
+        version = Version(tried[name]).public  # without a local suffix, such as `+cpu`
+        newer = name in latest and Version(latest[name]) > Version(version)
+        lines.append(
             {
                 "package": need.name,
                 "range": str(need.specifier),
                 "pinned": pinned.get(name),
-                "tried": held,
-                "held_back_from": newest if newer else None,
+                "tried": version,
+                "held_back_from": latest[name] if newer else None,
             }
         )
-    return made
+    return lines
 
 
 def outcomes(report: Path) -> dict[str, Any]:
@@ -108,19 +92,16 @@ def outcomes(report: Path) -> dict[str, Any]:
     the name of the extra; a file of tests that cannot be imported for that reason counts once.
     """
     counts, failed, left = Counter(), {}, Counter()
-    for case in ET.parse(report).iter("testcase"):
-        problems = [one for one in case if one.tag in ("failure", "error")]
-        if not problems:
-            counts["skipped" if case.find("skipped") is not None else "passed"] += 1
-            continue
-        told = "\n".join(f"{one.get('message')}\n{one.text}" for one in problems)
-        named = {ABSENT.get(module, extra) for module, extra in MISSING.findall(told)}
-        extras = named & set(ABSENT.values())
-        if extras:
+    for case, faults in cases(report):
+        text = "\n".join(f"{fault.get('message')}\n{fault.text}" for fault in faults)
+        named = {ABSENT.get(module, extra) for module, extra in MISSING.findall(text)}
+        if not faults:
+            counts["passed" if case.find("skipped") is None else "skipped"] += 1
+        elif extras := named & set(ABSENT.values()):
             left[min(extras)] += 1
         else:
             name = f"{case.get('classname')}.{case.get('name')}".strip(".")
-            failed[name] = (problems[0].get("message") or "").strip().split("\n")[0][:200]
+            failed[name] = (faults[0].get("message") or "").strip().split("\n")[0][:200]
     return {
         "passed": counts["passed"],
         "failed": dict(sorted(failed.items())),
@@ -159,13 +140,10 @@ def pip(place: Path, *words: str) -> str:
 
 def run_tests(place: Path) -> tuple[dict[str, Any], float]:
     """Run the tests of the library in an environment; their outcomes and seconds."""
-    report = place / "tests.xml"
+    report, start = place / "tests.xml", time.perf_counter()
     env = environment() | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [str(place / "bin" / "python"), "-m", "pytest", "-q", "--tb=short"]
-    command += ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
-    command += [f"--junitxml={report}", *TESTS]
-    start = time.perf_counter()
-    code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+    options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+    code = run_pytest([*options, *TESTS], report, env, str(place / "bin/python")).returncode
     if code not in (0, 1):
         raise RuntimeError(f"pytest ended with status {code} in {place}; see what it said above")
     return outcomes(report), time.perf_counter() - start
@@ -174,47 +152,30 @@ def run_tests(place: Path) -> tuple[dict[str, Any], float]:
 def attempt(python: str, version: str) -> dict[str, Any]:
     """What came of the newest versions on one Python."""
     place = PLACE / f"py{short(version)}"
-    held, sources = project(), fingerprint(SOURCES)
-    install(python, place, needs(held, EXTRAS))
-    lists = [json.loads(pip(place, "list", "--format=json", *more)) for more in ([], ["-o"])]
-    tried = {canonicalize_name(one["name"]): one["version"] for one in lists[0]}
-    latest = {canonicalize_name(one["name"]): one["latest_version"] for one in lists[1]}
+    library, sources = project(), fingerprint(SOURCES)
+    install(python, place, needs(library, EXTRAS))
+    tried, latest = (
+        {canonicalize_name(line["name"]): line[key] for line in json.loads(pip(place, *words))}
+        for key, *words in (
+            ("version", "list", "--format=json"),
+            ("latest_version", "list", "--format=json", "-o"),
+        )
+    )
     pinned = pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    seen, seconds = run_tests(place)
+    results, seconds = run_tests(place)
     return {
         "date": today(),
         "python": version,
         "sources": sources,
         "minutes": round(seconds / 60, 1),
-        **seen,
-        "packages": rows(needs(held), pinned, tried, latest),
+        **results,
+        "packages": rows(needs(library), pinned, tried, latest),
     }
-
-
-def today() -> str:
-    """The date, in UTC."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def short(version: str) -> str:
     """Such as 3.11 of 3.11.7."""
     return ".".join(version.split(".")[:2])
-
-
-def recorded(path: Path | None = None) -> dict[str, dict[str, Any]]:
-    """What was recorded, by short version of Python."""
-    path = path or RECORD
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def record(run: dict[str, Any], path: Path | None = None) -> None:
-    """Keep what came of one Python; the others stay as they were."""
-    path = path or RECORD
-    held = recorded(path) | {short(run["python"]): run}
-    kept = dict(sorted(held.items(), key=lambda one: Version(one[0])))
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
 
 
 def tell(run: dict[str, Any]) -> None:
@@ -225,11 +186,8 @@ def tell(run: dict[str, Any]) -> None:
         f"{len(run['failed'])} failed, {left} left out, {run['skipped']} skipped"
     )
     for row in run["packages"]:
-        beyond = (
-            f"  ({row['held_back_from']} exists; pip was kept from it)"
-            if row["held_back_from"]
-            else ""
-        )
+        beyond = f"  ({row['held_back_from']} exists; pip was kept from it)"
+        beyond = beyond if row["held_back_from"] else ""
         print(f"  {row['package']:<18}{row['pinned'] or 'no pin':<14}{row['tried']}{beyond}")
     for name, why in run["failed"].items():
         print(f"  failed: {name}: {why}")
@@ -241,24 +199,24 @@ def main() -> int:
     parser.add_argument("pythons", nargs="*", default=list(PYTHONS), metavar="PYTHON")
     parser.add_argument("--again", action="store_true", help="also what was recorded today")
     parser.add_argument("--keep", action="store_true", help="do not delete the environments")
-    asked = parser.parse_args()
+    given = parser.parse_args()
     os.nice(5)
-    versions = {python: version_of(python) for python in asked.pythons}
-    print(*(f"{python}: not found" for python, seen in versions.items() if not seen), sep="\n")
-    wrong = not any(versions.values())
+    versions = {python: version_of(python) for python in given.pythons}
+    print(*(f"{python}: not found" for python, found in versions.items() if not found), sep="\n")
+    failed = not any(versions.values())
     for python, version in versions.items():
         if version is None:
             continue
-        run = recorded().get(short(version), {})
+        run = read_record(RECORD).get(short(version), {})
         fresh = (run.get("date"), run.get("sources")) == (today(), fingerprint(SOURCES))
-        if asked.again or not fresh:
+        if given.again or not fresh:
             run = attempt(python, version)
-            record(run)
-        if not asked.keep:
+            add_record(RECORD, short(version), run)
+        if not given.keep:
             shutil.rmtree(PLACE / f"py{short(version)}", ignore_errors=True)
         tell(run)
-        wrong = wrong or bool(run["failed"])
-    return int(wrong)
+        failed = failed or bool(run["failed"])
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -5,20 +5,19 @@ python tools/chapters.py    print a line for each chapter
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
-import os
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
-from contents import FIGURES, ROOT, in_toc
+import contents
+from contents import FIGURES, ROOT, cells, code, in_toc, prose
 
 RECORD = ROOT / "book" / "chapters.json"  # no result that a chapter reads
 DIFFICULTIES = ("Easy", "Medium", "Harder")
@@ -33,49 +32,33 @@ PROMISED = re.compile(r"(?:Exercises: about|One exercise:) (\d+) minutes")
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise, as the page says it.
+    """One exercise, as the page says it."""
 
-    Attributes
-    ----------
-    chapter, title, name : str
-        Stem of the chapter's file, heading, and function of `pidlib.check`.
-    difficulty : str
-        One of `DIFFICULTIES`.
-    minutes : int
-    paper : bool
-        Whether it wants paper and pencil.
-    """
-
-    chapter: str
+    chapter: str  # stem of its file
     title: str
-    name: str
-    difficulty: str
+    name: str  # a function of pidlib.check
+    difficulty: str  # one of DIFFICULTIES
     minutes: int
-    paper: bool
+    paper: bool  # whether it wants paper and pencil
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """What one chapter holds.
-
-    Attributes
-    ----------
-    stem, title : str
-    cells, figures, reading, promised : int
-        Code cells, figures, minutes to read, and minutes that it says its exercises take.
-    exercises : tuple of Exercise
-    code_sha256 : str
-        Of the code cells, by which a recorded run knows what it ran.
-    """
+    """What one chapter holds."""
 
     stem: str
     title: str
     cells: int
     figures: int
-    reading: int
-    promised: int
+    reading: int  # minutes
+    promised: int  # minutes that it says its exercises take
     exercises: tuple[Exercise, ...]
-    code_sha256: str
+    code_sha256: str  # by which a recorded run knows what it ran
+
+    @property
+    def minutes(self) -> int:
+        """Minutes that its exercises take."""
+        return sum(exercise.minutes for exercise in self.exercises)
 
 
 def read(path: Path) -> Chapter:
@@ -87,9 +70,7 @@ def read(path: Path) -> Chapter:
         An exercise without a heading, or without difficulty and minutes; a chapter that
         does not say how long it takes to read.
     """
-    cells = nbformat.read(path, as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text, run = prose(path), cells(path, "code")
     frame, title = FRAME.search(text), re.search(r"^# (.+)$", text, re.M)
     if frame is None or title is None:
         raise ValueError(f"{path.stem} has no line 'About N minutes to read, ...', or no title")
@@ -97,32 +78,28 @@ def read(path: Path) -> Chapter:
     return Chapter(
         path.stem,
         title[1],
-        len(code),
-        sum(any(set(FIGURES) & set(out.get("data", {})) for out in cell.outputs) for cell in code),
+        len(run),
+        sum(any(set(FIGURES) & set(out.get("data", {})) for out in cell.outputs) for cell in run),
         int(frame[1]),
         int(promised[1]) if promised else 0,
-        tuple(_exercises(path.stem, cells)),
+        tuple(_exercises(path)),
         code_sha256(path),
     )
 
 
-def _exercises(stem: str, cells: list) -> list[Exercise]:
-    found = []
-    for before, cell in zip(cells, cells[1:], strict=False):
+def _exercises(path: Path) -> Iterator[Exercise]:
+    for before, cell in pairwise(cells(path, "code", "markdown")):
         call = CALL.search(cell.source) if cell.cell_type == "code" else None
         if call is None:
             continue
-        titles, efforts = TITLE.findall(before.source), list(EFFORT.finditer(before.source))
+        titles, efforts = TITLE.findall(before.source), EFFORT.findall(before.source)
         if not titles or not efforts:
             raise ValueError(
-                f"{stem}: the exercise check.{call[1]} lacks a heading '### ...' or a line that "
-                "begins with '*Easy, 5 minutes.*' (Easy, Medium or Harder)"
+                f"{path.stem}: the exercise check.{call[1]} lacks a heading '### ...' or a line "
+                "that begins with '*Easy, 5 minutes.*' (Easy, Medium or Harder)"
             )
-        difficulty, paper, minutes = efforts[-1].groups()
-        found.append(
-            Exercise(stem, titles[-1], call[1], difficulty, int(minutes), paper is not None)
-        )
-    return found
+        difficulty, paper, minutes = efforts[-1]
+        yield Exercise(path.stem, titles[-1], call[1], difficulty, int(minutes), bool(paper))
 
 
 @cache
@@ -133,42 +110,29 @@ def chapters() -> tuple[Chapter, ...]:
 
 def code_sha256(path: Path) -> str:
     """Hash of a chapter's code cells: text and figures may change, and the run stands."""
-    cells = nbformat.read(path, as_version=4).cells
-    sources = [cell.source for cell in cells if cell.cell_type == "code"]
-    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(code(path)).encode()).hexdigest()
 
 
 def recorded() -> dict[str, dict[str, Any]]:
     """Runs that were recorded, by chapter."""
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return contents.read_record(RECORD)
 
 
-def record(taken: dict[Path, float], path: Path = RECORD) -> None:
+def record(seconds: dict[Path, float], path: Path = RECORD) -> None:
     """Note how many seconds chapters took, when, and on what machine.
 
     Chapters that were not run keep the record that they had.
     """
     from pidlib.io.environment import machine, versions
 
-    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    where = {key: machine()[key] for key in ("system", "processor", "cores", "gpu")}
     run = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": where,
+        "date": contents.today(),
+        "machine": {key: machine()[key] for key in ("system", "processor", "cores", "gpu")},
         "versions": {key: versions()[key] for key in ("python", "torch") if key in versions()},
     }
-    for notebook, seconds in taken.items():
-        mark = {"seconds": round(seconds, 1), "code_sha256": code_sha256(notebook)}
-        held[notebook.stem] = mark | run
-    kept = {stem: held[stem] for stem in sorted(held)}
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
-
-
-def effort(exercise: Exercise) -> str:
-    """Difficulty and minutes, as a table shows them."""
-    return f"{exercise.minutes} min" + (", paper" if exercise.paper else "")
+    for notebook, taken in seconds.items():
+        mark = {"seconds": round(taken, 1), "code_sha256": code_sha256(notebook)}
+        contents.add_record(path, notebook.stem, mark | run)
 
 
 def duration(minutes: int) -> str:
@@ -188,11 +152,11 @@ def slug(title: str) -> str:
 
 def main() -> int:
     """Door of the command line."""
-    for one in chapters():
-        minutes = sum(exercise.minutes for exercise in one.exercises)
+    for chapter in chapters():
         print(
-            f"{one.stem:<26}{one.cells:3} cells {one.figures:2} figures {one.reading:3} min "
-            f"{len(one.exercises)} exercises {minutes:3} min (says {one.promised})"
+            f"{chapter.stem:<26}{chapter.cells:3} cells {chapter.figures:2} figures "
+            f"{chapter.reading:3} min {len(chapter.exercises)} exercises {chapter.minutes:3} min "
+            f"(says {chapter.promised})"
         )
     return 0
 

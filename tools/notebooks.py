@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import re
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -21,19 +21,12 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import chapters
-from contents import FIGURES, ROOT, in_toc
+from contents import FIGURES, ROOT, environment, in_toc, write_whole
 from sources import STAMP, stale, stamp
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LINES, CELLS, BYTES = 25, 20, 1_500_000
 PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
-
-
-def environment() -> dict[str, str]:
-    """The reader's environment without what could change a page."""
-    kept = {k: v for k, v in os.environ.items() if k != "PIDLIB_DATA_DIR"}
-    offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    return kept | offline | {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "PYTHONHASHSEED": "0"}
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -44,12 +37,12 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     if drawn:
         notebook.metadata[STAMP] = nbformat.from_dict(dict(sorted(drawn.items())))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    seen: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for cell in notebook.cells:
         cell.source = cell.source.rstrip()
         tag = hashlib.sha256((cell.cell_type + cell.source).encode()).hexdigest()[:8]
-        seen[tag] = seen.get(tag, 0) + 1
-        cell.id = tag if seen[tag] == 1 else f"{tag}-{seen[tag]}"
+        counts[tag] += 1
+        cell.id = tag if counts[tag] == 1 else f"{tag}-{counts[tag]}"
         kept = {"tags", "mystnb", "slideshow"} & set(cell.metadata)
         cell.metadata = nbformat.from_dict({k: cell.metadata[k] for k in sorted(kept)})
         if cell.cell_type == "code":
@@ -75,29 +68,29 @@ def joined(outputs: list) -> list:
 def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Write whole or not at all."""
     nbformat.validate(notebook)
-    part = path.with_suffix(".ipynb.part")
-    part.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, nbformat.writes(notebook) + "\n")
 
 
-def run(path: Path, timeout: int = 600) -> float:
-    """Execute in place, in the folder of the notebooks; return the seconds taken."""
+def executed(path: Path, timeout: int = 600) -> nbformat.NotebookNode:
+    """A chapter, run anew in the folder of the notebooks; the file stays as it is."""
     notebook = normalise(nbformat.read(path, as_version=4))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    client = NotebookClient(
-        notebook,
-        timeout=timeout,
-        kernel_name="python3",
-        record_timing=False,
-        resources={"metadata": {"path": str(ROOT / "notebooks")}},
-    )
+    place = {"metadata": {"path": str(ROOT / "notebooks")}}
+    options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False}
+    NotebookClient(notebook, resources=place, **options).execute(env=environment())
+    return notebook
+
+
+def run(path: Path) -> float:
+    """Execute in place; return the seconds taken."""
     start = time.perf_counter()
-    client.execute(env=environment())
+    notebook = executed(path)
+    seconds = time.perf_counter() - start
     stamp(notebook, run=True)
     write(normalise(notebook), path)
-    return time.perf_counter() - start
+    return seconds
 
 
 def problems(path: Path) -> list[str]:
@@ -149,17 +142,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["run", "normalise", "stamp", "check"])
     parser.add_argument("paths", nargs="*", type=Path)
-    asked = parser.parse_args()
-    paths = [path.resolve() for path in asked.paths] or in_toc()
+    given = parser.parse_args()
     failed, taken = 0, {}
-    for path in paths:
+    for path in [path.resolve() for path in given.paths] or in_toc():
         try:
-            if asked.what == "run":
+            if given.what == "run":
                 taken[path] = run(path)
                 print(f"{path.name}: ran in {taken[path]:.1f} s", flush=True)
-            if asked.what in ("normalise", "stamp"):
+            elif given.what != "check":
                 notebook = normalise(nbformat.read(path, as_version=4))
-                if asked.what == "stamp":
+                if given.what == "stamp":
                     stamp(notebook, run=False)
                 write(notebook, path)
         except (CellExecutionError, TimeoutError, FileNotFoundError) as error:
@@ -168,7 +160,7 @@ def main() -> int:
             continue
         for text in problems(path):
             print(f"{path.name}: {text}", flush=True)
-            failed += asked.what == "check"
+            failed += given.what == "check"
     if taken:
         chapters.record({path: taken[path] for path in taken if path in in_toc()})
     return int(failed > 0)

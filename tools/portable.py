@@ -17,24 +17,30 @@ import fnmatch
 import hashlib
 import json
 import re
-import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import nbformat
+from tabulate import tabulate
 
-import library
-from book import BUILD, fingerprint
-from contents import ROOT, in_toc
-from notebooks import environment
-from suite import NBVAL, Count, read_report
+import pidlib
+from book import fingerprint
+from contents import (
+    BUILD,
+    RESULTS,
+    ROOT,
+    cells,
+    environment,
+    in_toc,
+    read_record,
+    write_whole,
+)  # fmt: skip
+from suite import NBVAL, Count, cases, read_report, run_pytest
 
-RESULT = ROOT / "book" / "results" / "bench-portable.json"
+RESULT = RESULTS / "bench-portable.json"
 # Tests whose results depend on arithmetic; of models those that are quick.
 NUMERIC = {
     "tests-unit": ("tests/unit",),
@@ -120,7 +126,7 @@ def is_chapter(name: str) -> bool:
 
 def library_files(text: str) -> set[Path]:
     """Files of the library that some code imports, and what those import in turn."""
-    homes = {f"pidlib.{name}": f"pidlib.{home}" for name, home in library.doors().items()}
+    homes = {f"pidlib.{name}": home for name, home in pidlib._HOMES.items()}
     files, todo = set(), [text]
     while todo:
         code = todo.pop()
@@ -154,42 +160,24 @@ def content_hash(name: str, paths: Sequence[Path]) -> str:
 def run_unit(setting: str, name: str, paths: Sequence[Path]) -> Unit:
     """Run one unit under one setting, or read how it ended."""
     folder = BUILD / "portable" / setting
-    kept, report = folder / f"{name}.json", folder / f"{name}.xml"
+    ended, report = folder / f"{name}.json", folder / f"{name}.xml"
     content = content_hash(name, paths)
-    if kept.is_file():
-        before = json.loads(kept.read_text())
-        if before.pop("of") == content:
-            return Unit(**before | {"count": Count(*before["count"])})
-    folder.mkdir(parents=True, exist_ok=True)
-    report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += [*(NBVAL if is_chapter(name) else ()), f"--junitxml={report}", *map(str, paths)]
+    before = read_record(ended)
+    if before.pop("of", None) == content:
+        return Unit(**before | {"count": Count(*before["count"])})
+    arguments = ["-q", "-p", "no:cacheprovider", *(NBVAL if is_chapter(name) else ())]
     env = environment() | SETTINGS[setting].environment()
     start = time.perf_counter()
-    done = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    output = {"capture_output": True, "text": True}
+    done = run_pytest([*arguments, *map(str, paths)], report, env, cwd=ROOT, **output)
+    seconds = round(time.perf_counter() - start, 1)
     (folder / f"{name}.log").write_text(done.stdout + done.stderr)
-    count = read_report(report, done.returncode)
-    unit = Unit(name, count, differing(report), round(time.perf_counter() - start, 1))
-    part = kept.with_suffix(".part")
-    part.write_text(json.dumps({"of": content, **unit._asdict()}))
-    part.replace(kept)
-    say = ", ".join(unit.differing) or ("the run broke off" if count.failed else "the same")
+    differing = [case.get("name", "") for case, faults in cases(report) if faults]
+    unit = Unit(name, read_report(report, done.returncode), differing, seconds)
+    write_whole(ended, json.dumps({"of": content, **unit._asdict()}))
+    say = ", ".join(differing) or ("the run broke off" if unit.count.failed else "the same")
     print(f"{setting:<12}{name:<26}{unit.seconds:>6.0f} s  {say}", flush=True)
     return unit
-
-
-def differing(report: Path) -> list[str]:
-    """Names of the cells or tests of a report that failed."""
-    if not report.is_file():
-        return []
-    cases = ElementTree.parse(report).getroot().iter("testcase")
-    return [
-        case.get("name", "")
-        for case in cases
-        if case.find("failure") is not None or case.find("error") is not None
-    ]
 
 
 def run_setting(name: str, only: str = "*") -> list[Unit]:
@@ -200,50 +188,37 @@ def run_setting(name: str, only: str = "*") -> list[Unit]:
 
 def uncompared() -> int:
     """Cells of the chapters whose outputs are not compared."""
-    tags = [
-        cell.metadata.get("tags", [])
-        for path in in_toc()
-        for cell in nbformat.read(path, as_version=4).cells
-    ]
-    return sum("nbval-ignore-output" in tag for tag in tags)
+    every = [cell for path in in_toc() for cell in cells(path, "code")]
+    return sum("nbval-ignore-output" in cell.metadata.get("tags", []) for cell in every)
 
 
 def row(name: str, units: Sequence[Unit] | None) -> dict[str, Any]:
     """One setting as a row of counts; None for one that this processor cannot run."""
     setting = SETTINGS[name]
-    about = {"setting": name, "routines": setting.routines, "threads": setting.threads}
+    line = {"setting": name, "routines": setting.routines, "threads": setting.threads}
     if units is None:
-        return about | {"run": False}
-    parts = {"cells": [u for u in units if is_chapter(u.name)]}
-    parts["tests"] = [u for u in units if not is_chapter(u.name)]
-    for kind, part in parts.items():
-        about[kind] = sum(u.count.passed + u.count.failed for u in part)
-        about[f"{kind}_differ"] = sum(u.count.failed for u in part)
-    names = [f"{u.name}: {d}" for u in units for d in u.differing]
-    seconds = round(sum(u.seconds for u in units), 1)
-    return about | {"run": True, "differing": names, "seconds": seconds}
+        return line | {"run": False}
+    for kind in ("cells", "tests"):
+        counts = [unit.count for unit in units if is_chapter(unit.name) == (kind == "cells")]
+        failed = sum(count.failed for count in counts)
+        line[kind] = sum(count.passed for count in counts) + failed
+        line[f"{kind}_differ"] = failed
+    names = [f"{unit.name}: {name}" for unit in units for name in unit.differing]
+    seconds = round(sum(unit.seconds for unit in units), 1)
+    return line | {"run": True, "differing": names, "seconds": seconds}
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Rows as text; the last line is plain, for programs that read it."""
-    lines = [
-        "",
-        f"{'setting':<12}{'routines':<10}{'threads':>7}{'cells':>7}{'differ':>8}{'tests':>7}"
-        f"{'differ':>8}{'seconds':>9}",
-    ]
-    for line in rows:
-        head = f"{line['setting']:<12}{line['routines']:<10}{line['threads']:>7}"
-        if not line["run"]:
-            lines.append(f"{head}  this processor cannot run it")
-            continue
-        keys = ("cells", "cells_differ", "tests", "tests_differ")
-        counts = "".join(f"{line[k]:>{w}}" for k, w in zip(keys, (7, 8, 7, 8), strict=True))
-        lines.append(f"{head}{counts}{line['seconds']:>9.0f}")
     ran = [line for line in rows if line["run"]]
-    lines += [f"{line['setting']}: {name}" for line in ran for name in line["differing"]]
+    keys = ("setting", "routines", "threads", "cells", "cells_differ", "tests", "tests_differ")
+    counts = [[line[key] for key in (*keys, "seconds")] for line in ran]
+    text = tabulate(counts, (*keys, "seconds"), tablefmt="plain", floatfmt=".0f")
+    lines = [f"{line['setting']}: {name}" for line in ran for name in line["differing"]]
+    lines += [f"{r['setting']}: this processor cannot run it" for r in rows if not r["run"]]
     failed = sum(line["cells_differ"] + line["tests_differ"] for line in ran)
     passed = sum(line["cells"] + line["tests"] for line in ran) - failed
-    return "\n".join([*lines, "", f"{passed} passed, {failed} failed"])
+    return "\n".join(["", text, *lines, "", f"{passed} passed, {failed} failed"])
 
 
 def record(rows: Sequence[dict[str, Any]]) -> None:
@@ -252,17 +227,14 @@ def record(rows: Sequence[dict[str, Any]]) -> None:
 
     settings = {name: setting._asdict() for name, setting in SETTINGS.items()}
     hashes = {name: content_hash(name, paths) for name, paths in unit_paths().items()}
-    ran = {
-        "name": "chapters and numeric tests",
-        "n": len(hashes),
-        "sha256": configuration_hash(hashes),
-    }
+    data = {"n": len(hashes), "sha256": configuration_hash(hashes)}
+    data = {"name": "chapters and numeric tests"} | data
     write_result(
         RESULT,
         command=".venv/bin/python tools/portable.py --record",
         configuration={"settings": settings, "numeric": NUMERIC},
-        data=ran,
-        model=ran,
+        data=data,
+        model=data,
         seed=0,
         counts=list(rows),
         uncompared=uncompared(),
@@ -276,20 +248,20 @@ def main() -> int:
     parser.add_argument("settings", nargs="*", metavar="SETTING", help=", ".join(SETTINGS))
     parser.add_argument("--only", default="*", help="pattern of names")
     parser.add_argument("--record", action="store_true", help="write book/results")
-    asked = parser.parse_args()
-    unknown = [name for name in asked.settings if name not in SETTINGS]
+    given = parser.parse_args()
+    unknown = [name for name in given.settings if name not in SETTINGS]
     if unknown:
         parser.error(f"unknown setting {unknown[0]!r}; there are {', '.join(SETTINGS)}")
-    if not unit_paths(asked.only):
-        parser.error(f"no chapter or group of tests is called {asked.only!r}")
-    if asked.record and (asked.settings or asked.only != "*"):
+    if not unit_paths(given.only):
+        parser.error(f"no chapter or group of tests is called {given.only!r}")
+    if given.record and (given.settings or given.only != "*"):
         parser.error("only a run of everything is recorded; leave SETTING and --only away")
     rows = [
-        row(name, None if lacking(SETTINGS[name]) else run_setting(name, asked.only))
-        for name in asked.settings or SETTINGS
+        row(name, None if lacking(SETTINGS[name]) else run_setting(name, given.only))
+        for name in given.settings or SETTINGS
     ]
     print(table(rows), flush=True)
-    if asked.record:
+    if given.record:
         record(rows)
     return int(any(line["run"] and (line["cells_differ"] + line["tests_differ"]) for line in rows))
 

@@ -7,18 +7,15 @@ python tools/quick.py --readme   take the stored figure into book/_static/robust
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from html import escape
-from pathlib import Path
 
 import nbformat
 import plotly.graph_objects as go
-from nbclient import NotebookClient
 
-from contents import ROOT
-from notebooks import environment
+from contents import ROOT, write_whole
+from notebooks import executed
 
 CHAPTER = ROOT / "notebooks" / "10_robustness.ipynb"
 PAGE = ROOT / "_build" / "quick" / "robustness.html"
@@ -26,34 +23,14 @@ README = ROOT / "book" / "_static" / "robustness.svg"
 PLOTLY, SVG = "application/vnd.plotly.v1+json", "image/svg+xml"
 
 
-def outputs(notebook: nbformat.NotebookNode, kind: str) -> list:
+def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Outputs of the code cells, in order."""
+    return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
+
+
+def drawn(notebook: nbformat.NotebookNode, kind: str) -> list:
     """Outputs of one kind, in order."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [o.data[kind] for c in cells for o in c.outputs if kind in o.get("data", {})]
-
-
-def printed(notebook: nbformat.NotebookNode) -> str:
-    """All that the chapter prints."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return "\n".join(o.text for c in cells for o in c.outputs if o.get("name") == "stdout")
-
-
-def executed() -> nbformat.NotebookNode:
-    """The chapter, run anew; the file stays as it is."""
-    notebook = nbformat.read(CHAPTER, as_version=4)
-    place = {"metadata": {"path": str(ROOT / "notebooks")}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute(
-        env=environment()
-    )
-    return notebook
-
-
-def put(path: Path, text: str) -> None:
-    """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    return [o.data[kind] for o in outputs(notebook) if kind in o.get("data", {})]
 
 
 def main() -> int:
@@ -61,16 +38,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--readme", action="store_true", help="only store the README's figure")
     if parser.parse_args().readme:
-        put(README, outputs(nbformat.read(CHAPTER, as_version=4), SVG)[0])
+        write_whole(README, drawn(nbformat.read(CHAPTER, as_version=4), SVG)[0])
         return 0
     start = time.perf_counter()
     print("Running the chapter on robustness ...", flush=True)
-    notebook = executed()
-    figures = [go.Figure(dict(spec)) for spec in outputs(notebook, PLOTLY)]
+    notebook = executed(CHAPTER)
+    figures = [go.Figure(dict(spec)) for spec in drawn(notebook, PLOTLY)]
     parts = [f.to_html(full_html=False, include_plotlyjs=k == 0) for k, f in enumerate(figures)]
-    text = printed(notebook)
+    text = "\n".join(o.text for o in outputs(notebook) if o.get("name") == "stdout")
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
-    put(PAGE, head + "".join(parts) + f"<pre>{escape(text)}</pre></html>")
+    write_whole(PAGE, head + "".join(parts) + f"<pre>{escape(text)}</pre></html>")
     print(text)
     print(f"{time.perf_counter() - start:.0f} s. Open {PAGE}")
     return 0

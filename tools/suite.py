@@ -12,23 +12,20 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from book import BUILD, stored
-from contents import ROOT, in_toc
-from notebooks import environment
+from tabulate import tabulate
+
+from book import stored
+from contents import BUILD, ROOT, environment, in_toc
 
 REPORTS = BUILD / "reports"
 NBVAL = (
-    "--nbval",
-    "--nbval-current-env",
-    "--nbval-sanitize-with",
-    "tests/nbval_sanitize.cfg",
-    "--nbval-cell-timeout",
-    "600",
-)
+    "--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg",
+    "--nbval-cell-timeout", "600",
+)  # fmt: skip
 LINTERS = (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("codespell_lib",))
 
 
@@ -50,28 +47,39 @@ class Stage(NamedTuple):
 
 def read_report(report: Path, code: int) -> Count:
     """Count a pytest run by its XML report; one that broke off, or ran nothing, has failed."""
-    passed = failed = skipped = 0
-    if report.is_file():
-        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-            tests, skips = int(suite.get("tests", 0)), int(suite.get("skipped", 0))
-            faults = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-            passed, failed, skipped = (
-                passed + tests - faults - skips,
-                failed + faults,
-                skipped + skips,
-            )
+    suites = list(ElementTree.parse(report).iter("testsuite")) if report.is_file() else []
+    keys = ("tests", "failures", "errors", "skipped")
+    tests, failures, errors, skipped = (sum(int(s.get(k, 0)) for s in suites) for k in keys)
+    failed = failures + errors
+    passed = tests - failed - skipped
     if code and not failed or passed + failed == 0:
         failed += 1
     return Count(passed, failed, skipped)
 
 
-def run_pytest(arguments: Sequence[str], report: Path, env: dict[str, str] | None = None) -> Count:
-    """Run pytest in a process of its own and count what it found."""
+def cases(report: Path) -> Iterator[tuple[ElementTree.Element, list[ElementTree.Element]]]:
+    """Each test of a report, and what is said of its failure."""
+    for case in ElementTree.parse(report).iter("testcase") if report.is_file() else ():
+        yield case, [part for part in case if part.tag in ("failure", "error")]
+
+
+def run_pytest(
+    arguments: Sequence[str],
+    report: Path,
+    env: dict[str, str] | None = None,
+    python: str = sys.executable,
+    **more: Any,
+) -> subprocess.CompletedProcess:
+    """Run pytest in a process of its own that leaves a report."""
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *arguments]
-    code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
-    return read_report(report, code)
+    command = [python, "-m", "pytest", f"--junitxml={report}", *arguments]
+    return subprocess.run(command, **{"cwd": ROOT, "env": env, "check": False} | more)
+
+
+def counted(arguments: Sequence[str], report: Path, env: dict[str, str] | None = None) -> Count:
+    """Run pytest and count what it found."""
+    return read_report(report, run_pytest(arguments, report, env).returncode)
 
 
 def lint(workers: int) -> Count:
@@ -100,13 +108,13 @@ def chapters(workers: int) -> Count:
     # One thread each: the workers are as many as the cores.
     env = environment() | {"OMP_NUM_THREADS": "1"}
     paths = [str(path.relative_to(ROOT)) for path in in_toc()]
-    return run_pytest([*spread(workers), *NBVAL, *paths], REPORTS / "chapters.xml", env)
+    return counted([*spread(workers), *NBVAL, *paths], REPORTS / "chapters.xml", env)
 
 
 def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
     arguments = [*spread(workers), "--doctest-modules", "pidlib", "tests"]
-    return run_pytest(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
+    return counted(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
@@ -119,15 +127,11 @@ STAGES: dict[str, Callable[[int], Count]] = {
 
 def summary(stages: Sequence[Stage]) -> str:
     """Table of the stages; its last line is plain, for programs that read it."""
-    lines = ["", f"{'stage':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}"]
-    for name, count, seconds in stages:
-        lines.append(
-            f"{name:<10}{count.passed:>8}{count.failed:>8}{count.skipped:>9}{seconds:>9.0f}"
-        )
-    total = Count(*(sum(part) for part in zip(*(s.count for s in stages), strict=True)))
-    return "\n".join(
-        [*lines, "", f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"]
-    )
+    rows = [(name, *count, seconds) for name, count, seconds in stages]
+    heads = ("stage", *Count._fields, "seconds")
+    passed, failed, skipped = map(sum, zip(*(stage.count for stage in stages), strict=True))
+    text = tabulate(rows, heads, tablefmt="plain", floatfmt=".0f")
+    return f"\n{text}\n\n{passed} passed, {failed} failed, {skipped} skipped"
 
 
 def run(names: Sequence[str], workers: int) -> int:
@@ -147,8 +151,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stages", nargs="*", choices=[*STAGES, []], metavar="STAGE")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
-    asked = parser.parse_args()
-    return run(asked.stages or list(STAGES), asked.workers)
+    given = parser.parse_args()
+    return run(given.stages or list(STAGES), given.workers)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,9 @@ from pathlib import Path
 from docutils import nodes
 from myst_nb.core import render
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # the first of the book's extensions to be loaded
 
 PLOTLY = "application/vnd.plotly.v1+json"
 TELEPHONE, COLUMN = 330, 680  # pixels of width that a figure has there and on a desktop

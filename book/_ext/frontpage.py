@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
-import nbformat
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from bookassets import plotly_box
-from provenance import RESULTS, box
+from contents import RESULTS, table
+from provenance import box
 
 
 class Excursion(SphinxDirective):
@@ -53,28 +52,19 @@ class Headline(SphinxDirective):
         result = read_result(RESULTS / name)
         shown = dict(line.split(": ", 1) for line in self.content)
         gains = {label: adaptive_gains(result, key) for key, label in shown.items()}
-        made = parsed(self, headline(gains))
-        return [*made, nodes.raw(text=box([name], "make book"), format="html")]
+        line = nodes.raw(text=box([name], "make book"), format="html")
+        return [*parsed(self, headline(gains)), line]
 
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: minutes that some chapters say they take to read, or `all` of them, added up."""
-    from chapters import duration
-    from contents import in_toc
+    from chapters import chapters, duration
 
-    wanted = [path for path in in_toc() if text == "all" or path.stem in text.split()]
-    if text != "all" and len(wanted) != len(text.split()):
-        message = inliner.reporter.error(f"unknown chapter among {text!r}", line=lineno)
-        return [], [message]
-    total = 0
-    for path in wanted:
-        cells = nbformat.read(path, as_version=4).cells
-        said = re.search(r"About (\d+) minutes to read", "\n".join(c.source for c in cells))
-        if said is None:
-            message = inliner.reporter.error(f"{path.name} says no time to read", line=lineno)
-            return [], [message]
-        total += int(said[1])
-    return [nodes.Text(duration(total))], []
+    minutes = {chapter.stem: chapter.reading for chapter in chapters()}
+    wanted = list(minutes) if text == "all" else text.split()
+    if set(wanted) <= set(minutes):
+        return [nodes.Text(duration(sum(minutes[stem] for stem in wanted)))], []
+    return [], [inliner.reporter.error(f"unknown chapter among {text!r}", line=lineno)]
 
 
 def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -90,7 +80,7 @@ def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None
     return [nodes.Text(heard(result, text))], []
 
 
-def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:
+def headline(gains: dict[str, dict[str, tuple]]) -> str:
     """Markdown of the table of gains, and of a sentence on each control."""
     rows = []
     for attack in next(iter(gains.values())):
@@ -100,7 +90,8 @@ def headline(gains: dict[str, dict[str, tuple]]) -> list[str]:
             cell = signed(f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]")
             row[label] = f"**{cell}**" if low > 0 else cell
         rows.append(row | {"pairs": f"{n:,}"})
-    return [*table(rows), "", *(f"- {sentence(label, found)}" for label, found in gains.items())]
+    told = "\n".join(f"- {sentence(label, found)}" for label, found in gains.items())
+    return f"{table(rows)}\n\n{told}"
 
 
 def sentence(label: str, found: dict[str, tuple]) -> str:
@@ -126,17 +117,12 @@ def signed(text: str) -> str:
     return text.replace("-", "−")
 
 
-def table(rows: list[dict[str, str]]) -> list[str]:
-    """Markdown of a table whose columns are the keys."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
-def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
+def parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
     """Markdown as nodes."""
     around = nodes.Element()
-    source = directive.get_source_info()[0]
-    directive.state.nested_parse(StringList(lines, source), directive.content_offset, around)
+    around.document = directive.state.document
+    lines = StringList(text.splitlines(), directive.get_source_info()[0])
+    directive.state.nested_parse(lines, directive.content_offset, around, match_titles=True)
     return around.children
 
 

@@ -7,7 +7,6 @@ the strict build fails.
 from __future__ import annotations
 
 import re
-import sys
 from html import escape
 from pathlib import Path
 
@@ -15,10 +14,8 @@ import nbformat
 from docutils import nodes
 from sphinx.util import logging
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from sources import RESULTS, files_of, stale  # noqa: E402
+from contents import RESULTS
+from sources import files_of, stale
 
 LOGGER = logging.getLogger(__name__)
 RUN = ".venv/bin/python tools/notebooks.py run"

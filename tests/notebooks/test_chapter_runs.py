@@ -5,7 +5,7 @@ from __future__ import annotations
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from chapter_runs import run_chapters
+from book import run_chapters
 from notebooks import normalise, write
 
 

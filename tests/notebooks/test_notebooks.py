@@ -11,8 +11,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from contents import ROOT, in_toc
-from notebooks import environment, normalise, problems, write
+from contents import ROOT, environment, in_toc
+from notebooks import normalise, problems, write
 
 CHAPTERS = in_toc()
 by_name = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import suite
-from suite import Count, Stage, read_report, run, run_pytest, summary
+from suite import Count, Stage, read_report, run, counted, summary
 
 FILE = """
 import unittest
@@ -25,16 +25,16 @@ def test_broken(broken): pass
 def test_a_run_of_pytest_is_counted(tmp_path):
     file, report = tmp_path / "test_it.py", tmp_path / "it.xml"
     file.write_text(FILE)
-    assert run_pytest(["-q", str(file)], report) == Count(1, 2, 1)
+    assert counted(["-q", str(file)], report) == Count(1, 2, 1)
     file.write_text("def test_good(): pass\n")
-    assert run_pytest(["-q", str(file)], report) == Count(1, 0, 0)
+    assert counted(["-q", str(file)], report) == Count(1, 0, 0)
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 5), ("import nothing_of_that_name\n", 2)])
 def test_a_run_without_tests_has_failed(tmp_path, text, code):
     file, report = tmp_path / "test_it.py", tmp_path / "it.xml"
     file.write_text(text)
-    assert run_pytest(["-q", str(file)], report).failed >= 1
+    assert counted(["-q", str(file)], report).failed >= 1
     assert read_report(tmp_path / "none.xml", code) == Count(0, 1, 0)
 
 

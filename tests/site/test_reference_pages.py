@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 
 import pytest
 from bs4 import BeautifulSoup
 
+import api_pages
 import chapters
 import library
 from contents import ROOT
@@ -27,19 +29,23 @@ def soup(site, name: str) -> BeautifulSoup:
 def test_reference_shows_every_public_name(site, module):
     page = next(p for p in PAGES if module in re.findall(r"\{api\}(.*)", p.read_text())[0].split())
     shown = soup(site, f"book/{page.stem}").article
-    lacking = []
-    for entry in library.offered(module):
-        for one in (entry, *entry.members):
-            head = shown.find("dt", id=f"pidlib.{module}.{one.name}")
+    text, lacking = shown.get_text(), []
+    lacking += [name for name in library.constants(module) if name not in text]
+    for name, value in library.offered(module).items():
+        inner = {f"{name}.{n}": v for n, v in library.members(value).items()}
+        for label, member in {name: value, **inner}.items():
+            head = shown.find("dt", id=f"pidlib.{module}.{label}")
             if head is None:
-                lacking.append(one.name)
+                lacking.append(label)
                 continue
-            summary = library.sections(one.doc)[""].split("\n\n")[0].replace("`", "")
-            told = " ".join(head.find_next_sibling("dd").get_text().split())
-            if plain(summary) not in plain(told):
-                lacking.append(f"summary of {one.name}")
-            terms = {c.text.lstrip("*") for c in head.find_next_sibling("dd").select("dl dt code")}
-            lacking += [f"{one.name}: {p}" for p in one.parameters if p not in terms]
+            body = head.find_next_sibling("dd")
+            bare = getattr(member, "__func__", member)
+            if plain(library.summary(bare)) not in plain(body.get_text()):
+                lacking.append(f"summary of {label}")
+            if "Parameters\n---" in inspect.cleandoc(bare.__doc__):
+                terms = " ".join(term.get_text() for term in body.select("dl.field-list strong"))
+                names = {name.strip().lstrip("*") for name in re.split(r"[,\s]+", terms)}
+                lacking += [f"{label}: {p}" for p in library.parameters(bare) if p not in names]
     assert lacking == []
 
 
@@ -51,13 +57,80 @@ def plain(text: str) -> str:
 def test_overview_lists_every_module(site):
     text = soup(site, "book/api").article.get_text(" ")
     assert [module for module in library.public() if module not in text] == []
-    assert all(name in text for name in library.doors())
+    assert all(name in text for name in library.front_door())
 
 
-def test_reference_leads_to_chapters(site):
-    head = soup(site, "book/api-theory").find("dt", id="pidlib.theory.alphas")
-    links = [a["href"] for a in head.find_next_sibling("dd").find_all("a")]
+def links_of(site, page: str, name: str) -> list[str]:
+    """Where the entry of a name leads to."""
+    head = soup(site, f"book/{page}").find("dt", id=name)
+    return [a["href"] for a in head.find_next_sibling("dd").find_all("a")]
+
+
+def test_the_front_door_leads_to_its_entries(site):
+    table = soup(site, "book/api").select("article table")[0]
+    shown = {row.td.get_text(strip=True): row.td.a["href"] for row in table.select("tbody tr")}
+    assert sorted(shown) == sorted(library.front_door())
+    for name, address in library.front_door().items():
+        assert shown[name].endswith(f"#{library.places()[address]}")
+
+
+def test_an_entry_leads_to_chapters_equations_and_classes(site):
+    links = links_of(site, "api-theory", "pidlib.theory.alphas")
     assert [x for x in links if x.endswith("notebooks/04_gains.html")]
+    assert [x for x in links if x.endswith("04_gains.html#equation-gains-alpha")]
+    assert "#pidlib.theory.Subspace" in links_of(site, "api-theory", "pidlib.theory.subspace_of")
+
+
+def test_text_of_docstrings_is_no_markup():
+    text = 'x_0 * y_1 and x_ |d| of `a_b * c`, take "P-D" or "any word"'
+    told = 'x_0 \\* y_1 and x\\_ \\|d\\| of `a_b * c`, take `"P-D"` or "any word"'
+    assert api_pages.plain(text) == told
+    linked = "`rate <pidlib.theory.rate>`"
+    assert api_pages.plain("`pidlib.theory.gains.rate`") == linked.replace(
+        "`r", "`pidlib.theory.gains.r", 1
+    )
+    assert api_pages.plain("`load_nli()`") == "`load_nli() <pidlib.data.load_nli>`"
+    made = api_pages.source("Proposition 2; equations gains-alpha, no-such.")
+    assert made == "Proposition 2; equations :eq:`gains-alpha`, no-such."
+    assert api_pages.source("theorem-one") == ":prf:ref:`theorem-one`"
+
+
+GOOD = """
+Share of a part.
+
+Parameters
+----------
+part, whole : Proportion or None
+*more : float
+    What else | there is.
+
+Returns
+-------
+float
+
+Examples
+--------
+>>> 2 * "|"
+'||'
+
+Source: ours; equation
+gains-alpha.
+"""
+
+
+def test_a_docstring_is_shown_whole():
+    text = "\n".join(api_pages.docstring("function", GOOD))
+    linked = "`Proportion <pidlib.evaluation.Proportion>` or None"
+    for part in (f"**part, whole** ({linked})", r"**\*more** (*float*)", r"What else \| there is."):
+        assert part in text
+    assert ">>> 2 * \"|\"\n'||'" in text
+    assert text.endswith("*Source:* ours; equation :eq:`gains-alpha`.\n")
+    assert ":returns: *float*" in text
+
+
+def test_formulas_of_a_module_are_set_off():
+    text = "\n".join(api_pages.docstring("module", "Laws, with\n\n    u_ = *x*\n\nand more."))
+    assert "::\n\n    u_ = *x*\n\nand more." in text
 
 
 def test_exercises_are_listed_and_lead_to_their_place(site):

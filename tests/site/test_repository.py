@@ -14,7 +14,7 @@ import yaml
 
 from book import changed, fingerprint
 from contents import ROOT
-from quick import CHAPTER, README, SVG, outputs
+from quick import CHAPTER, README, SVG, drawn
 
 TEXTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-SUMMARY.md"]
 
@@ -64,7 +64,7 @@ def test_workflow_runs_what_the_readme_says():
 def test_picture_of_the_readme_is_the_chapters():
     import nbformat
 
-    figure = outputs(nbformat.read(CHAPTER, as_version=4), SVG)[0]
+    figure = drawn(nbformat.read(CHAPTER, as_version=4), SVG)[0]
     assert README.read_text() == figure, "run: python tools/quick.py --readme"
 
 

@@ -11,8 +11,8 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from book import plain, sphinx
-from contents import ROOT
-from notebooks import environment, normalise, write
+from contents import ROOT, environment
+from notebooks import normalise, write
 from sources import stamp
 
 ADDRESS = "https://github.com/owner/name"

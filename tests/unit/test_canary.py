@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 import canary
 import chapter_pages
-from contents import ROOT
+from contents import ROOT, add_record, read_record
 
 
 def row(**changes):
@@ -114,10 +114,10 @@ def test_a_python_that_is_not_there_or_does_not_run_is_none(tmp_path, monkeypatc
 
 def test_each_python_is_recorded_by_itself(tmp_path):
     path = tmp_path / "canary.json"
-    canary.record(run("3.11.7"), path)
-    canary.record(run("3.9.1"), path)
-    canary.record(run("3.11.8"), path)
-    held = canary.recorded(path)
+    add_record(path, "3.11", run("3.11.7"))
+    add_record(path, "3.9", run("3.9.1"))
+    add_record(path, "3.11", run("3.11.8"))
+    held = read_record(path)
     assert list(held) == ["3.9", "3.11"] and held["3.11"]["python"] == "3.11.8"
     assert [one.name for one in tmp_path.iterdir()] == ["canary.json"]
 

@@ -1,0 +1,126 @@
+"""How large the house is and whether its rooms import one way: today's numbers beside the goals.
+
+python tools/house.py    print them; exit 1 when a goal is missed
+"""
+
+import ast
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+NAMES = ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER")
+LAYOUT = {getattr(tokenize, name) for name in NAMES}  # no tokens of code
+
+
+class Measure(NamedTuple):
+    """One number, the most that it may be, and where it was found."""
+
+    what: str
+    number: int
+    goal: int
+    where: object = ""
+
+
+def nodes(path: Path) -> list[ast.AST]:
+    """Everything in the syntax of a file."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def sources(*places: str, root: Path = ROOT) -> list[Path]:
+    """Python files in some folders."""
+    return sorted(path for place in places for path in (root / place).rglob("*.py"))
+
+
+def code_lines(path: Path) -> int:
+    """Lines that hold a token that is neither a comment nor a docstring."""
+    with tokenize.open(path) as file:
+        tokens = [t for t in tokenize.generate_tokens(file.readline) if t.type not in LAYOUT]
+    lines = {line for t in tokens for line in range(t.start[0], t.end[0] + 1)}
+    for node in nodes(path):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Dotted names that a file imports, wherever in it."""
+    for node in nodes(path):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            within = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (within + alias.name for alias in node.names)
+
+
+def arrows(root: Path = ROOT) -> dict[str, set[str]]:
+    """Rooms of pidlib, its top files and its folders, and the rooms that each imports."""
+    files = sources("pidlib", root=root)
+    room_of = {path: path.relative_to(root).with_suffix("").parts[1] for path in files}
+    graph: dict[str, set[str]] = {room: set() for room in room_of.values()}
+    for path, room in room_of.items():
+        targets = {name.split(".")[1] for name in imports(path) if name.startswith("pidlib.")}
+        graph[room] |= {target if target in graph else "__init__" for target in targets} - {room}
+    return graph
+
+
+def floors(graph: dict[str, set[str]]) -> dict[str, int]:
+    """Floor of each room: one above the highest that it imports. CycleError for a circle."""
+    floor: dict[str, int] = {}
+    for room in TopologicalSorter(graph).static_order():
+        floor[room] = 1 + max((floor[below] for below in graph[room]), default=0)
+    return floor
+
+
+def measures(root: Path = ROOT) -> list[Measure]:
+    """Everything that is measured."""
+    graph, top = arrows(root), sorted((root / "pidlib").glob("*.py"))
+    library, evidence = sources("pidlib", root=root), sources("experiments", root=root)
+    both = [*library, *evidence]
+    code = {p: code_lines(p) for p in [*both, *sources("tools", "book/_ext", root=root)]}
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in both}
+    functions = {
+        f"{path.relative_to(root)}, {node.name}": node.end_lineno - node.lineno + 1
+        for path in both
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef)
+    }
+    folders = Counter(path.parent for path in both if path.stem != "__init__")
+    file, function, folder = (max(d, key=d.get) for d in (lines, functions, folders))
+    try:
+        circle, height = "", max(floors(graph).values())
+    except CycleError as error:
+        circle, height = " > ".join(error.args[1]), len(graph)
+    upward = sum(name.startswith("experiments") for path in library for name in imports(path))
+    return [
+        Measure("files at the top of pidlib", len(top), 12),
+        Measure("code lines of the method, those files", sum(code[p] for p in top), 1_600),
+        Measure("code lines of pidlib", sum(code[p] for p in library), 8_500),
+        Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000),
+        Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500),
+        Measure("code lines of all, with tools and book/_ext", sum(code.values()), 13_337),
+        Measure("lines of the largest file", lines[file], 400, file.relative_to(root)),
+        Measure("lines of the largest function", functions[function], 60, function),
+        Measure("modules of the largest folder", folders[folder], 15, folder.relative_to(root)),
+        Measure("rooms of pidlib", len(graph), 22),
+        Measure("floors of imports between them", height, 10),
+        Measure("circles of imports between them", int(circle != ""), 0, circle),
+        Measure("imports of experiments in pidlib", upward, 0),
+        Measure("rooms that pidlib.theory imports", len(graph["theory"]), 0),
+    ]
+
+
+def main() -> int:
+    """Door of the command line."""
+    every = measures()
+    for what, number, goal, where in every:
+        missed = "" if number <= goal else f"  missed {where}".rstrip()
+        print(f"{what:<46}{number:>8,}  at most {goal:>6,}{missed}")
+    return int(any(measure.number > measure.goal for measure in every))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
