@@ -13,6 +13,7 @@ import numpy as np
 
 from experiments.adapters import training_data
 from experiments.conditions import LineUp
+from experiments.contrast_rows import before, contrasts, edited
 from experiments.fine_tuning import fine_tuned
 from experiments.rivals import ESTIMATED_ON, TUNED_ON, WIENER, Contender
 from experiments.trial import Trial, fit_rows
@@ -24,7 +25,6 @@ from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.accuracy import Paired, compare, right_answers
-from pidlib.evaluation.contrast import before, contrasts, edited
 from pidlib.evaluation.results import write_result
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 from pidlib.io.files import write_json

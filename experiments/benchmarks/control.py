@@ -93,7 +93,7 @@ def run_benchmarks(
     texts = load_nli("captions", split="test", n=128)
     for key, change in SETTINGS.items():
         taken = control_cost(model, tokenizer, texts, controller.retune(**change), rounds)
-        counts["controls"][key] = {**asdict(taken), "text": str(taken)}
+        counts["controls"][key] = {**taken._asdict(), "text": str(taken)}
         report(f"{key}: {taken}")
     counts["control"] = counts["controls"]["P-D 99 %"]
     counts["attacks"] = {}

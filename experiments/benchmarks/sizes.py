@@ -11,7 +11,15 @@ from typing import Any
 import torch
 
 from pidlib.evaluation.results import configuration_hash, write_result
-from pidlib.evaluation.timing import ARCHITECTURES, RANKS, TOKENS, Ratio, SizeCost, build, size_cost
+from pidlib.evaluation.sizes import (
+    ARCHITECTURES,
+    RANKS,
+    TOKENS,
+    SizeCost,
+    random_model,
+    size_cost,
+)
+from pidlib.evaluation.timing import Ratio
 
 
 def run_cost_benchmark(
@@ -27,7 +35,7 @@ def run_cost_benchmark(
     cells = []
     for name in names[:1] if quick else names:
         torch.manual_seed(0)
-        model = build(name).to(device)
+        model = random_model(name).to(device)
         large = 8 if name == "OPT" else 32
         for layers in ("published", "all"):
             for batch in (1, 2) if quick else (1, large):

@@ -8,7 +8,6 @@ from typing import Any
 
 from pidlib.evaluation.results import is_stale, paper_table, read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none, proportions
-from pidlib.models import training_record
 
 ATTACKS = {
     "None": "clean",
@@ -46,8 +45,7 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
             path = Path(folder) / f"trial-{data}-{name}.json"
             if path.is_file():
                 result = read_result(path)
-                stale = is_stale(result, model_sha256=training_record(name)["adapter"]["sha256"])
-                if stale:
+                if stale := is_stale(result, model=name):
                     raise ValueError(f"{path.name} is stale: {stale[0]}; record it again")
                 found[data, training] = result
     return found

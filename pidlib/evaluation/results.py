@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pidlib.data.nli import fingerprint
 from pidlib.io.environment import commit, machine, versions
 from pidlib.io.files import write_json
 from pidlib.io.strict_json import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check_fields, read_json
+from pidlib.models import training_record
 
 SCHEMA = 1
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -164,11 +166,11 @@ def read_result(path: Path) -> dict:
 
 
 def is_stale(
-    result: dict,
+    result: Mapping[str, Any],
     *,
-    configuration: dict | None = None,
-    data_sha256: str | None = None,
-    model_sha256: str | None = None,
+    model: str | None = None,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Name what differs between a result and what a page expects (empty: it is fresh).
 
@@ -179,9 +181,12 @@ def is_stale(
     ----------
     result : dict
         As `read_result` gives it.
+    model : str, optional
+        Shipped adapter that the result has to be of, such as "minilm-nli".
+    rows : sequence of mappings, optional
+        Rows that the result has to be of.
     configuration : dict, optional
-    data_sha256, model_sha256 : str, optional
-        What the page expects; not compared by default.
+        What is left out is not compared.
 
     Returns
     -------
@@ -189,16 +194,19 @@ def is_stale(
     """
     reasons = []
     if configuration is not None:
-        seen = result["configuration"]
-        keys = sorted(set(seen) | set(configuration))
+        recorded = result["configuration"]
         reasons += [
-            f"configuration.{key}: recorded {seen.get(key)!r}, expected {configuration.get(key)!r}"
-            for key in keys
-            if seen.get(key) != configuration.get(key)
+            f"configuration.{key}: recorded {recorded.get(key)!r}, "
+            f"expected {configuration.get(key)!r}"
+            for key in sorted({*recorded, *configuration})
+            if recorded.get(key) != configuration.get(key)
         ]
-    if data_sha256 is not None and result["data"]["sha256"] != data_sha256:
+    if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")
-    if model_sha256 is not None and result["model"]["sha256"] != model_sha256:
+    if (
+        model is not None
+        and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]
+    ):
         reasons.append("the model changed")
     return reasons
 
@@ -262,8 +270,3 @@ def paper_table(name: str) -> list[dict]:
     if name not in names:
         raise ValueError(f"unknown table {name!r}; known: {names}")
     return tables[name]["rows"]
-
-
-def command_line() -> str:
-    """Return the command that runs now, as a reader would type it."""
-    return " ".join(["python -m pidlib", *sys.argv[1:]])
