@@ -87,26 +87,27 @@ def test_models_are_those_of_the_tables():
 
 
 def test_what_is_not_recorded_is_said_so(tmp_path):
-    from experiments.measured import claims_page, measured
+    from claims import claims_page
+    from measured import measured
 
-    told = measured(tmp_path)
-    assert list(told) == list(range(1, 40))
-    text, page = told[1]
+    texts = measured(tmp_path)
+    assert set(texts) == {claim.slug for claim in claims()}
+    text, page = texts["distilbert_snli"]
     assert text.startswith("Not measured yet") and page is None
-    assert told[39][1] is not None  # needs no trial
+    assert texts["simulated"][1] is not None  # needs no trial
     page = claims_page(tmp_path)
     assert page.count("**Verdict: ") == 39 and page.count("| does not hold | 5 |") == 1
 
 
 def test_measured_text_follows_the_recorded_trials():
     from contents import ROOT
-    from experiments.measured import measured
     from experiments.record import gains_over_none
+    from measured import measured
     from pidlib.evaluation.results import read_result
 
     folder = ROOT / "book" / "results"
     result = read_result(folder / "trial-snli-test-minilm-nli.json")
     gain = gains_over_none(result, "P-D 99 %")
-    told = measured(folder)[1][0]
+    told = measured(folder)["distilbert_snli"][0]
     assert f"no attack {100 * gain['clean'].gain:+.1f}" in told
     assert f"{100 * gain['textfooler'].gain:+.1f};" in told
