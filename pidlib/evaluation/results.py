@@ -56,32 +56,9 @@ def write_result(
 ) -> dict:
     """Write one result file with its provenance.
 
-    Parameters
-    ----------
-    path : Path
-        Ends in `.json`; its stem is the result's name.
-    command : str
-        What to type to make it again.
-    configuration : dict
-        All that decides the outcome besides data and model.
-    data, model : dict
-        Name and sha256 of each; `data` also holds `n`.
-    seed : int
-    counts : dict or list
-        Whole numbers, never only percentages.
-    seconds : float
-    more
-        Further fields, for example `examples` (outcome of each) or `forwards`.
-
-    Returns
-    -------
-    dict
-        What was written.
-
-    Raises
-    ------
-    ValueError
-        A path that does not end in .json, or `data` or `model` without a sha256.
+    `command` is what to type to make it again, `configuration` all that decides the outcome
+    besides `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole
+    numbers, never only percentages; `more` are further fields, such as `examples`.
     """
     path = Path(path)
     if path.suffix != ".json":
@@ -131,11 +108,10 @@ def read_result(path: Path) -> dict:
     Raises
     ------
     FileNotFoundError
-        No such file; the message says which command writes result files.
+        No such file.
     ValueError
-        Not JSON (`pidlib.io.strict_json.parse_json`), another schema, a field missing or of another
-        kind, or a configuration or content whose hash differs. (Files written by early versions
-        have none of their content.)
+        Not JSON, another schema, a field missing or of another kind, or a configuration or
+        content whose hash differs. (Files written by early versions have none of their content.)
     """
     path = Path(path)
     if not path.is_file():
@@ -154,14 +130,12 @@ def read_result(path: Path) -> dict:
     libraries = {"torch": TEXT, "transformers": TEXT}  # what `provenance` tells
     check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
     try:
-        seen = configuration_hash(result["configuration"])
-        content = _content_hash(result) if "content_sha256" in result else None
+        if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
+            raise ValueError(f"{path.name}: the configuration was changed after it was written")
+        if "content_sha256" in result and _content_hash(result) != result["content_sha256"]:
+            raise ValueError(f"{path.name} was changed after it was written; record it again")
     except RecursionError:
         raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
-    if seen != result["configuration_sha256"]:
-        raise ValueError(f"{path.name}: the configuration was changed after it was written")
-    if content is not None and content != result["content_sha256"]:
-        raise ValueError(f"{path.name} was changed after it was written; record it again")
     return result
 
 
@@ -223,18 +197,12 @@ def provenance(result: dict) -> str:
     -------
     str
     """
-    data, seen = result["data"], result["versions"]
-    libraries = ", ".join(f"{name} {seen[name]}" for name in ("torch", "transformers"))
-    wrapped = textwrap.wrap(
-        result["command"],
-        78,
-        subsequent_indent="    ",
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    command = "\n".join(wrapped)
+    data, recorded = result["data"], result["versions"]
+    libraries = ", ".join(f"{name} {recorded[name]}" for name in ("torch", "transformers"))
+    more = dict(subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
     return (
-        f"{command}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
+        f"{textwrap.fill(result['command'], 78, **more)}\n"
+        f"{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
         f"{libraries} · {result['date']}"
     )
 
