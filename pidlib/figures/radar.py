@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from matplotlib.figure import Figure
+from plotly.colors import hex_to_rgb
 
-from pidlib.figures.style import DASHES, INK, MARKERS, PALETTE, STYLES, SYMBOLS
+from pidlib.figures.style import INK, look, look_plotly
+
+Series = Mapping[str, Sequence[float]]
+Intervals = Mapping[str, Sequence[tuple[float, float]]]
 
 RINGS = 4  # of a radar plot
 
 
 def radar_plotly(
     axes: Sequence[str],
-    series: Mapping[str, Sequence[float]],
+    series: Series,
     title: str = "",
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    intervals: Intervals | None = None,
     top: float = 100.0,
 ) -> go.Figure:
     """Radar plot of accuracies, to hover over.
@@ -54,14 +58,13 @@ def radar_plotly(
 
     Source: paper Fig. 2.
     """
-    rows = _checked(axes, series, top)
-    rings = [top * k / RINGS for k in range(1, RINGS + 1)]
+    rows, rings = _checked(axes, series, top), _rings(top)
     down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
     for k, (name, values) in enumerate(rows.items()):
-        colour = PALETTE[k % len(PALETTE)]
-        spread = (intervals or {}).get(name)
-        notes = [f"{low:.1f} to {high:.1f}" for low, high in spread] if spread else None
+        colour, symbol, dash = look_plotly(k)
+        fill = ",".join(map(str, (*hex_to_rgb(colour), 0.12)))
+        notes = [f"{low:.1f} to {high:.1f}" for low, high in (intervals or {}).get(name, ())]
         hover = "%{theta}: %{r:.1f} %" + ("<br>95 % interval %{text}" if notes else "")
         fig.add_trace(
             go.Scatterpolar(
@@ -69,12 +72,12 @@ def radar_plotly(
                 theta=[*axes, axes[0]],
                 name=name,
                 mode="lines+markers",
-                text=[*notes, notes[0]] if notes else None,
+                text=[*notes, *notes[:1]] or None,
                 hovertemplate=f"{name}<br>{hover}<extra></extra>",
                 fill="toself",
-                fillcolor=_clear(colour, 0.12),
-                line=dict(color=colour, width=2.5, dash=DASHES[k % len(DASHES)]),
-                marker=dict(size=8, symbol=SYMBOLS[k % len(SYMBOLS)]),
+                fillcolor=f"rgba({fill})",
+                line=dict(color=colour, width=2.5, dash=dash),
+                marker=dict(size=8, symbol=symbol),
             )
         )
     fig.update_layout(
@@ -100,9 +103,9 @@ def radar_plotly(
 
 def radar_matplotlib(
     axes: Sequence[str],
-    series: Mapping[str, Sequence[float]],
+    series: Series,
     title: str = "",
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    intervals: Intervals | None = None,
     top: float = 100.0,
 ) -> Figure:
     """Radar plot of accuracies, for paper.
@@ -140,7 +143,7 @@ def radar_matplotlib(
 
 def radar_grid(
     axes: Sequence[str],
-    panels: Mapping[str, Mapping[str, Sequence[float]]],
+    panels: Mapping[str, Series],
     columns: int = 3,
     top: float = 100.0,
 ) -> Figure:
@@ -193,8 +196,8 @@ def radar_grid(
 def _draw(
     plot: Any,
     axes: Sequence[str],
-    rows: Mapping[str, Sequence[float]],
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None,
+    rows: Series,
+    intervals: Intervals | None,
     top: float,
     small: bool = False,
 ) -> None:
@@ -202,40 +205,37 @@ def _draw(
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
     plot.set_theta_offset(np.pi / 2)
     plot.set_theta_direction(-1)
+    around = np.append(angles, angles[0])
     for k, (name, values) in enumerate(rows.items()):
-        colour = PALETTE[k % len(PALETTE)]
-        turn, ring = np.append(angles, angles[0]), [*values, values[0]]
-        style = dict(color=colour, linestyle=STYLES[k % len(STYLES)])
-        plot.plot(
-            turn, ring, label=name, marker=None if small else MARKERS[k % len(MARKERS)], **style
-        )
-        plot.fill(turn, ring, color=colour, alpha=0.12, linewidth=0)
+        style, ring = look(k), [*values, values[0]]
+        if small:
+            style.pop("marker")
+        plot.plot(around, ring, label=name, **style)
+        plot.fill(around, ring, color=style["color"], alpha=0.12, linewidth=0)
         for angle, (low, high) in zip(angles, (intervals or {}).get(name, ()), strict=False):
-            plot.plot([angle, angle], [low, high], color=colour, linewidth=5, alpha=0.4)
+            plot.plot([angle] * 2, [low, high], color=style["color"], linewidth=5, alpha=0.4)
     # the rings as polygons, like the paper's, in place of matplotlib's circles
     plot.grid(False)
     plot.spines["polar"].set_visible(False)
-    rings = [top * k / RINGS for k in range(1, RINGS + 1)]
+    hair = dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)
+    rings = _rings(top)
     for ring in rings:
-        plot.plot(np.append(angles, angles[0]), [ring] * (len(axes) + 1), **_hair())
+        plot.plot(around, [ring] * len(around), **hair)
     for angle in angles:
-        plot.plot([angle, angle], [0, top], **_hair())
+        plot.plot([angle] * 2, [0, top], **hair)
     plot.set_ylim(0, top)
     plot.set_yticks([])
-    middle = _lowest(len(axes))
+    place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
     for ring in rings[1::2] if small else rings[1:]:  # just outside the edge that it names
-        place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top")
-        size = dict(fontsize=6.5 if small else 9, color=INK)
-        plot.annotate(f"{ring:g} %", (middle, ring * np.cos(np.pi / len(axes))), **place, **size)
+        edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
+        plot.annotate(f"{ring:g} %", edge, **place, fontsize=6.5 if small else 9)
     plot.set_xticks(angles, list(axes))
     plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=7 if small else None)
     for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
         name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
 
-def _checked(
-    axes: Sequence[str], series: Mapping[str, Sequence[float]], top: float
-) -> dict[str, list[float]]:
+def _checked(axes: Sequence[str], series: Series, top: float) -> dict[str, list[float]]:
     """Series as lists of floats that fit the axes."""
     if len(axes) < 3:
         raise ValueError(f"a radar plot needs at least 3 axes; got {list(axes)}")
@@ -245,9 +245,9 @@ def _checked(
     for name, values in rows.items():
         if len(values) != len(axes):
             raise ValueError(f"series {name!r} has {len(values)} values for {len(axes)} axes")
-        bad = [v for v in values if not 0 <= v <= top]
-        if bad:
-            raise ValueError(f"series {name!r} has {bad[0]}, outside 0..{top:g} percent")
+        for value in values:
+            if not 0 <= value <= top:
+                raise ValueError(f"series {name!r} has {value}, outside 0..{top:g} percent")
     return rows
 
 
@@ -256,10 +256,5 @@ def _lowest(spokes: int) -> float:
     return (2 * ((spokes - 1) // 2) + 1) * np.pi / spokes
 
 
-def _clear(colour: str, alpha: float) -> str:
-    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{alpha})"
-
-
-def _hair() -> dict[str, Any]:
-    return dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)
+def _rings(top: float) -> list[float]:
+    return [top * k / RINGS for k in range(1, RINGS + 1)]
