@@ -15,15 +15,14 @@ from pidlib.figures.style import INK, look, look_plotly
 Series = Mapping[str, Sequence[float]]
 Intervals = Mapping[str, Sequence[tuple[float, float]]]
 
-RINGS = 4  # of a radar plot
+RINGS = (25.0, 50.0, 75.0, 100.0)  # of a radar plot, in percent
+TOP = RINGS[-1]
 
 
 def radar_plotly(
     axes: Sequence[str],
     series: Series,
-    title: str = "",
     intervals: Intervals | None = None,
-    top: float = 100.0,
 ) -> go.Figure:
     """Radar plot of accuracies, to hover over.
 
@@ -32,13 +31,9 @@ def radar_plotly(
     axes : sequence of str
         Names of the k spokes (attacks), at least 3.
     series : mapping of str to (k,) floats
-        Name of a model (base, controlled) to its values in percent, 0 .. `top`.
-    title : str
-        Printed above; the caption of the page usually says it better.
+        Name of a model (base, controlled) to its values in percent, 0 .. 100.
     intervals : mapping of str to k pairs (low, high), optional
         In percent; shown on hovering.
-    top : float
-        End of the radial axis, in percent.
 
     Returns
     -------
@@ -48,7 +43,7 @@ def radar_plotly(
     Raises
     ------
     ValueError
-        Fewer than 3 axes, no series, a wrong length, or a value outside 0 .. `top`.
+        Fewer than 3 axes, no series, a wrong length, or a value outside 0 .. 100.
 
     Examples
     --------
@@ -58,7 +53,7 @@ def radar_plotly(
 
     Source: paper Fig. 2.
     """
-    rows, rings = _checked(axes, series, top), _rings(top)
+    rows = _checked(axes, series)
     down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
     for k, (name, values) in enumerate(rows.items()):
@@ -81,18 +76,17 @@ def radar_plotly(
             )
         )
     fig.update_layout(
-        title=title or None,
         height=460,
         legend=dict(orientation="h", x=0.5, xanchor="center", y=-0.1, yanchor="top"),
-        margin=dict(l=70, r=70, t=60 if title else 40, b=40),
+        margin=dict(l=70, r=70, t=40, b=40),
         polar=dict(
             gridshape="linear",
             radialaxis=dict(
-                range=[0, top],
+                range=[0, TOP],
                 angle=down,
                 tickangle=down,
-                tickvals=rings,
-                ticktext=[""] + [f"{ring:g} %" for ring in rings[1:-1]] + [""],
+                tickvals=RINGS,
+                ticktext=["", *(f"{ring:g} %" for ring in RINGS[1:-1]), ""],
                 tickfont_size=11,
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
@@ -104,15 +98,13 @@ def radar_plotly(
 def radar_matplotlib(
     axes: Sequence[str],
     series: Series,
-    title: str = "",
     intervals: Intervals | None = None,
-    top: float = 100.0,
 ) -> Figure:
     """Radar plot of accuracies, for paper.
 
     Parameters
     ----------
-    axes, series, title, intervals, top
+    axes, series, intervals
         As in `radar_plotly`; intervals are drawn as bars along the spokes.
 
     Returns
@@ -132,12 +124,10 @@ def radar_matplotlib(
 
     Source: paper Fig. 2.
     """
-    rows = _checked(axes, series, top)
+    rows = _checked(axes, series)
     fig = Figure(figsize=(5.2, 4.6), layout="constrained")
-    _draw(fig.add_subplot(projection="polar"), axes, rows, intervals, top)
+    _draw(fig.add_subplot(projection="polar"), axes, rows, intervals)
     fig.legend(loc="outside lower center", ncols=len(rows))
-    if title:
-        fig.suptitle(title)
     return fig
 
 
@@ -145,7 +135,6 @@ def radar_grid(
     axes: Sequence[str],
     panels: Mapping[str, Series],
     columns: int = 3,
-    top: float = 100.0,
 ) -> Figure:
     """Small radar plots side by side, for paper.
 
@@ -157,8 +146,6 @@ def radar_grid(
         Title of each plot to its series, as in `radar_plotly`; the same names in each.
     columns : int
         Plots in a row.
-    top : float
-        End of the radial axis, in percent.
 
     Returns
     -------
@@ -186,7 +173,7 @@ def radar_grid(
     fig.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # room for titles and names
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
-        _draw(plot, axes, _checked(axes, series, top), None, top, small=True)
+        _draw(plot, axes, _checked(axes, series), None, small=True)
         plot.set_title(title, fontsize=10)
     handles, names = fig.axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=len(names))
@@ -198,7 +185,6 @@ def _draw(
     axes: Sequence[str],
     rows: Series,
     intervals: Intervals | None,
-    top: float,
     small: bool = False,
 ) -> None:
     """Draw one radar plot."""
@@ -218,15 +204,14 @@ def _draw(
     plot.grid(False)
     plot.spines["polar"].set_visible(False)
     hair = dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)
-    rings = _rings(top)
-    for ring in rings:
+    for ring in RINGS:
         plot.plot(around, [ring] * len(around), **hair)
     for angle in angles:
-        plot.plot([angle] * 2, [0, top], **hair)
-    plot.set_ylim(0, top)
+        plot.plot([angle] * 2, [0, TOP], **hair)
+    plot.set_ylim(0, TOP)
     plot.set_yticks([])
     place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
-    for ring in rings[1::2] if small else rings[1:]:  # just outside the edge that it names
+    for ring in RINGS[1::2] if small else RINGS[1:]:  # just outside the edge that it names
         edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
         plot.annotate(f"{ring:g} %", edge, **place, fontsize=6.5 if small else 9)
     plot.set_xticks(angles, list(axes))
@@ -235,7 +220,7 @@ def _draw(
         name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
 
-def _checked(axes: Sequence[str], series: Series, top: float) -> dict[str, list[float]]:
+def _checked(axes: Sequence[str], series: Series) -> dict[str, list[float]]:
     """Series as lists of floats that fit the axes."""
     if len(axes) < 3:
         raise ValueError(f"a radar plot needs at least 3 axes; got {list(axes)}")
@@ -246,15 +231,11 @@ def _checked(axes: Sequence[str], series: Series, top: float) -> dict[str, list[
         if len(values) != len(axes):
             raise ValueError(f"series {name!r} has {len(values)} values for {len(axes)} axes")
         for value in values:
-            if not 0 <= value <= top:
-                raise ValueError(f"series {name!r} has {value}, outside 0..{top:g} percent")
+            if not 0 <= value <= TOP:
+                raise ValueError(f"series {name!r} has {value}, outside 0..{TOP:g} percent")
     return rows
 
 
 def _lowest(spokes: int) -> float:
     """Angle, clockwise from the top, of the middle of the lowest edge (the right of two)."""
     return (2 * ((spokes - 1) // 2) + 1) * np.pi / spokes
-
-
-def _rings(top: float) -> list[float]:
-    return [top * k / RINGS for k in range(1, RINGS + 1)]
