@@ -36,19 +36,16 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
 RANKS = {"P": 0.155, "D": 0.483}
 """Ranks as shares of the width: the means of the paper's Table 7, 317 and 989 of 2048."""
 TOKENS = 32  # a pair of SNLI has about thirty
-LEAST = 8
-MOST = 100  # rounds of a cell
+ROUNDS = (8, 100)  # of a cell, at least and at most
 SECONDS = 24.0  # about how long a cell may take
 
 
-def random_model(name: str, depth: int | None = None, **changes: Any) -> nn.Module:
+def random_model(name: str, **changes: Any) -> nn.Module:
     """Make a classifier of one of `ARCHITECTURES` with random weights.
 
     Parameters
     ----------
     name : str
-    depth : int, optional
-        Another number of blocks, for a trial.
     changes
         Other settings of the configuration.
 
@@ -70,8 +67,6 @@ def random_model(name: str, depth: int | None = None, **changes: Any) -> nn.Modu
         raise ValueError(f"unknown architecture {name!r}; known: {list(ARCHITECTURES)}")
     kind, settings = ARCHITECTURES[name]
     settings = {"num_labels": 3, "pad_token_id": 1, **settings, **changes}
-    if depth is not None:
-        settings["n_layers" if kind == "distilbert" else "num_hidden_layers"] = depth
     config = AutoConfig.for_model(kind, **settings)
     return AutoModelForSequenceClassification.from_config(config).eval()
 
@@ -149,24 +144,9 @@ def random_control(
 class SizeCost(NamedTuple):
     """What control costs one architecture at one batch size.
 
-    Attributes
-    ----------
-    model, layers : str
-        Name; `"published"` or `"all"`.
-    controlled, depth, width, batch : int
-        Number of controlled states, T, d and rows of `TOKENS` tokens.
-    base_seconds : float
-    ours, naive, thin : Ratio
-        P-D control by our products; by the naive ones; P control alone, which is thin.
-    against_naive : Ratio
-        Time of ours over that of the naive one.
-    bound, thin_bound : float
-        Ratio of the operations counted, for P-D and for P.
-    pmp : Ratio or None
-        PMP with `sweeps` + 1 passes forward and back, and one forward more.
-    sweeps : int
-
-    Source: Table 5.
+    `ours`, `naive`: P-D control by our products and by the naive ones; `thin`: P control alone;
+    `against_naive`: ours over naive; `bound`, `thin_bound`: ratios of the operations counted;
+    `pmp`: PMP with `sweeps` + 1 passes forward and back, and one forward more, or None.
     """
 
     model: str
@@ -246,7 +226,7 @@ def size_cost(
     }
     if rounds is None:
         seconds = float(measure(call, {"base": nullcontext}, device, 1)["base"][0])
-        rounds = int(np.clip(SECONDS / (len(contexts) * seconds), LEAST, MOST))
+        rounds = int(np.clip(SECONDS / (len(contexts) * seconds), *ROUNDS))
     taken = measure(call, contexts, device, rounds)
     pmp = None
     if sweeps is not None:

@@ -85,21 +85,10 @@ def operations(
 
 
 class ControlCost(NamedTuple):
-    """Time with control over time without.
+    """Time with control over time without: median of the rounds, and its 95 % interval.
 
-    Attributes
-    ----------
-    ratio, low, high : float
-        Median over rounds of controlled time / base time, and its 95 % bootstrap interval.
-    bound : float
-        Ratio of the floating-point operations, counted: what is unavoidable.
-    base_seconds : float
-        Median time of one round without control.
-    rounds : int
-    forms : tuple of str
-        How each controlled state's product is computed.
-
-    Source: Table 5.
+    `bound` is the ratio of the operations, counted: what is unavoidable; `base_seconds` the median
+    of a round without control; `forms` how each controlled state's product is computed.
     """
 
     ratio: float

@@ -23,7 +23,7 @@ SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return random_model("BERTLarge", depth=3, intermediate_size=24, **SMALL)
+    return random_model("BERTLarge", num_hidden_layers=3, intermediate_size=24, **SMALL)
 
 
 @pytest.mark.parametrize("terms", ["P", "PD"])
