@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -126,10 +125,8 @@ def _cells(folder: Path) -> str:
     gains = [gains_over_none(result, PD)[key] for result in results for key in SETS]
     rise = [pair for pair in gains if pair.gain > 0]
     clear = sum(pair.p < 0.05 for pair in rise)
-    return (
-        f"{len(rise)} of {len(gains)} attacked cells rise, {clear} with p < 0.05 (McNemar), "
-        "in transfer"
-    )
+    said = f"{len(rise)} of {len(gains)} attacked cells rise, {clear} with p < 0.05 (McNemar)"
+    return f"{said}, in transfer"
 
 
 @_of("standard_gains_most mean_gains", ROBUSTNESS)
@@ -141,19 +138,14 @@ def _by_training(folder: Path) -> str:
 
 @_of("pd_best more_terms pd_over_pid", SCHEMES)
 def _schemes(folder: Path) -> str:
-    results, best = _results(folder), Counter()
-    for shares in map(proportions, results):
-        for key in SETS:
-            values = {s: shares[control_name(s, 0.99)][key].value for s in ("P", "PI", "PD", "PID")}
-            best[max(values, key=values.get)] += 1
-    means = {
-        scheme: np.array([_mean(result, control_name(scheme, 0.99)) for result in results])
-        for scheme in ("P", "PD", "PI", "PID")
-    }
-    texts = (f"{'-'.join(s)} {np.mean(means[s] - means['P']):+.1f}" for s in ("PD", "PI", "PID"))
+    names = [control_name(scheme, 0.99) for scheme in ("P", "PI", "PD", "PID")]
+    cells = [(proportions(result), key) for result in _results(folder) for key in SETS]
+    shares = np.array([[of[name][key].value for name in names] for of, key in cells])
+    p, pi, pd, pid = 100 * shares.mean(0)
     return (
-        f"at equal total gain, over P, attacked SNLI: {', '.join(texts)}; P-D is the highest in "
-        f"{best['PD']} of {sum(best.values())} cells"
+        f"at equal total gain, over P, attacked SNLI: P-D {pd - p:+.1f}, P-I {pi - p:+.1f}, P-I-D "
+        f"{pid - p:+.1f}; P-D is the highest in {(shares.argmax(1) == 2).sum()} of {len(cells)} "
+        "cells"
     )
 
 
