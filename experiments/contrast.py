@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model, texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
+from experiments.contrast_rows import before, contrasts, edited
 from experiments.experiment import Experiment, Report, once
 from experiments.fine_tuning import fine_tuned
 from experiments.record import counted, packed
@@ -21,7 +22,6 @@ from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.accuracy import Paired, compare, right_answers
-from pidlib.evaluation.contrast import before, contrasts, edited
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"

@@ -21,8 +21,7 @@ from contents import code, in_toc, prose
 
 # What users import from: folders, whose `__init__` says what they offer, and files of the method.
 DOORS = (
-    "analysis", "attacks", "check", "data", "estimation", "evaluation", "evaluation.timing",
-    "figures", "theory",
+    "analysis", "attacks", "check", "data", "estimation", "evaluation", "figures", "theory",
 )  # fmt: skip
 METHOD = (
     "controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "pontryagin",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class ControlBenchmark(Experiment):
         controls = {}
         for key, change in self.settings.items():
             cost = control_cost(model, tokenizer, texts, controller.retune(**change), self.rounds)
-            controls[key] = {**asdict(cost), "text": str(cost)}
+            controls[key] = {**cost._asdict(), "text": str(cost)}
             report(f"{key}: {cost}")
         return {
             "data": {"name": "captions", "n": len(texts), "sha256": fingerprint(texts)},

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from experiments.experiment import Experiment, Report
-from pidlib.evaluation.timing import ARCHITECTURES, RANKS, TOKENS, Ratio, SizeCost, build, size_cost
+from pidlib.evaluation.sizes import ARCHITECTURES, RANKS, TOKENS, SizeCost, random_model, size_cost
+from pidlib.evaluation.timing import Ratio
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class SizesBenchmark(Experiment):
         cells = []
         for name in self.names:
             torch.manual_seed(0)
-            model = build(name).to(device)
+            model = random_model(name).to(device)
             large = min(self.batch, 8) if name == "OPT" else self.batch
             for layers in ("published", "all"):
                 for batch in (1, large):

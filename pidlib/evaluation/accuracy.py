@@ -22,7 +22,10 @@ class Proportion:
     ----------
     right, n : int
 
-    Source: §3 (accuracy in every table).
+    Examples
+    --------
+    >>> print(Proportion(81, 100))
+    81.0 % [72.2, 87.5] (81/100)
     """
 
     right: int
@@ -38,27 +41,11 @@ class Proportion:
         return self.right / self.n
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Wilson's interval for the share, from 0 to 1.
-
-        Parameters
-        ----------
-        confidence : float
-            Above 0 and below 1.
-
-        Returns
-        -------
-        (low, high) : tuple of float
-
-        Examples
-        --------
-        >>> low, high = Proportion(81, 100).interval()
-        >>> round(low, 3), round(high, 3)
-        (0.722, 0.875)
-        """
+        """Wilson's interval for the share, from 0 to 1."""
         from scipy.stats import binomtest  # slow to import
 
-        found = binomtest(self.right, self.n).proportion_ci(confidence, method="wilson")
-        return float(found.low), float(found.high)
+        ends = binomtest(self.right, self.n).proportion_ci(confidence, method="wilson")
+        return float(ends.low), float(ends.high)
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -91,17 +78,7 @@ class Paired:
         return (self.won - self.lost) / self.n
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1.
-
-        Parameters
-        ----------
-        confidence : float
-            Above 0 and below 1.
-
-        Returns
-        -------
-        (low, high) : tuple of float
-        """
+        """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1."""
         same = self.n - self.won - self.lost
         steps = np.repeat([1.0, -1.0, 0.0], [self.won, self.lost, same])
         return bootstrap(steps, confidence)
@@ -212,12 +189,6 @@ def right_answers(
     """
     labels = check_labels([rows[k]["label"] for k in range(len(rows))], model.config.num_labels)
     return predict(model, tokenizer, rows, batch_size) == np.array(labels)
-
-
-def accuracy(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> Proportion:
-    """Right answers of a model on rows."""
-    right = right_answers(model, tokenizer, rows)
-    return Proportion(int(right.sum()), len(right))
 
 
 def transfer(

@@ -1,71 +1,26 @@
-"""One-word edits that change what a sentence says, to see whether a model still hears the word."""
+"""What a control no longer hears: recorded answers to pairs with one word changed."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pidlib.attacks.inflections import inflected_like, lemmas, parts_of_speech, tags
-from pidlib.attacks.wordnet import WordNet
-from pidlib.data.edits import Edit, rebuild, word_spans
-from pidlib.data.labels import LABELS
 from pidlib.evaluation.accuracy import Paired, compare
 from pidlib.evaluation.trial_results import answers
 
 RESULT = "contrast-snli-minilm-nli.json"
-
-ENTAILED = list(LABELS).index("entailment")
 TEXTS = ("hypothesis", "premise")
 KINDS = ("number", "colour", "sex", "action", "contrary", "thing")
-NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-COLOURS = ("red", "blue", "green", "yellow", "black", "white", "brown", "pink", "purple", "orange")
-MALE = (
-    "man men boy boys guy guys gentleman gentlemen male males he father dad son sons brother "
-    "brothers husband uncle grandfather king policeman boyfriend"
-).split()
-FEMALE = (
-    "woman women girl girls lady ladies lady ladies female females she mother mom daughter "
-    "daughters sister sisters wife aunt grandmother queen policewoman girlfriend"
-).split()
-OTHER_SEX = dict(zip(FEMALE, MALE, strict=True)) | dict(zip(MALE, FEMALE, strict=True))
-CONTRARIES = tuple(
-    pair.split("/")
-    for pair in (
-        "inside/outside indoors/outdoors indoor/outdoor inside/outdoors indoors/outside young/old "
-        "large/small big/small huge/tiny tall/short long/short hot/cold warm/cold wet/dry "
-        "full/empty open/closed happy/sad smiling/frowning smiling/crying asleep/awake fast/slow "
-        "quickly/slowly day/night daytime/nighttime summer/winter sunny/rainy many/few "
-        "crowded/empty clean/dirty quiet/loud same/different winning/losing pushing/pulling "
-        "adult/child adults/children"
-    ).split()
-)
-ACTIONS = ("sit", "stand", "lie", "kneel", "run", "walk", "jump", "swim", "sleep", "climb")
-DENIALS = frozenset("no not nobody none nothing never neither nor without isn't aren't".split())
-THINGS = (5, 6, 8, 13, 17, 20)  # animals, artefacts, body, food, objects, plants: no persons
-VAGUE = frozenset("clothes clothing ground top stuff item items thing things object area".split())
-BEFORE_NOUNS = frozenset(("a", "an", "the", "his", "her", "their", "some", *NUMBERS))
-COMMON = 5  # premises of the file that a new thing must stand in
 
 
 class Contrast(NamedTuple):
     """A pair that was entailed, until one word of its hypothesis was replaced.
 
-    Attributes
-    ----------
-    id : int
-        Place of the row in its file.
-    text : str
-        What stands as the hypothesis: the row's own, or its "premise" once more.
-    word : int
-        Place of the word in that text, from 0.
-    replacement : str
-        What stands there now.
-    kind : str
-        One of `KINDS`.
+    `id` is the row's place in its file, `text` what stands as the hypothesis (the row's own, or
+    its "premise" once more), `word` the place of the word in that text, `replacement` what stands
+    there now, and `kind` one of `KINDS`.
     """
 
     id: int
@@ -75,180 +30,9 @@ class Contrast(NamedTuple):
     kind: str
 
 
-def contrasts(
-    rows: Sequence[Mapping[str, Any]], ids: Sequence[int], wordnet: WordNet, seed: int = 0
-) -> list[Contrast]:
-    """Make contrasts: of each entailed row, and of each premise beside itself, one of each kind.
-
-    A premise entails itself, so there the label before the edit is certain. The new word, or
-    one that implies it, does not stand in the premise. The kinds:
-
-    - "number": a larger number from two to ten.
-    - "colour", "action", "thing": the old word stands in the premise too. In its place comes
-      another of ten colours, of ten actions ("sitting", "running"), or of the things that
-      WordNet puts near it ("guitar": "violin") and that the file's premises often hold.
-    - "sex": the premise names the old sex and nowhere the other.
-    - "contrary": the other word of a pair such as "inside" and "outside".
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        All of the file, with labels: it tells which things are common.
-    ids : sequence of int
-        Places of the rows to edit. A text with a word such as "not" is left out.
-    wordnet : WordNet
-    seed : int
-        With a row's id, decides which of the edits that the rules allow is taken.
-
-    Returns
-    -------
-    list of Contrast
-        By id, then hypothesis before premise, then in the order of `KINDS`.
-
-    Source: ours; Gardner et al. (2020) for contrast sets.
-    """
-    spoken: Counter[str] = Counter()
-    for premise in {row["premise"] for row in rows}:
-        spoken.update(set(_words(premise)))
-    common = frozenset(word for word, times in spoken.items() if times >= COMMON) - VAGUE
-    found, seen = [], set()
-    for place in ids:
-        row = rows[place]
-        for which, text in enumerate(TEXTS):
-            pair = row["premise"], row[text]
-            entailed = text == "premise" or row["label"] == ENTAILED
-            if not entailed or pair in seen or DENIALS & set(_words(" ".join(pair))):
-                continue
-            seen.add(pair)
-            random = np.random.default_rng((seed, place, which))
-            allowed = sorted(set(_allowed(*pair, wordnet, common)))
-            for kind in KINDS:
-                # first the word, then what replaces it: one with many rivals counts no more
-                if places := sorted({k for k, _, of in allowed if of == kind}):
-                    k = places[int(random.integers(len(places)))]
-                    news = [new for at, new, of in allowed if (at, of) == (k, kind)]
-                    new = news[int(random.integers(len(news)))]
-                    found.append(Contrast(place, text, k, new, kind))
-    return found
-
-
-def before(rows: Sequence[Mapping[str, Any]], made: Sequence[Contrast]) -> list[dict[str, Any]]:
-    """Pairs before their edits, each entailed."""
-    return [
-        {"premise": row["premise"], "hypothesis": row[one.text], "label": ENTAILED}
-        for one in made
-        for row in [rows[one.id]]
-    ]
-
-
-def edited(rows: Sequence[Mapping[str, Any]], made: Sequence[Contrast]) -> list[dict[str, Any]]:
-    """The same pairs with the edits made; the label stays, and is no longer true.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        All of the file.
-    made : sequence of Contrast
-
-    Returns
-    -------
-    list of dict
-
-    Raises
-    ------
-    ValueError
-        As `pidlib.data.edits.rebuild`: the edits are of other rows.
-
-    Examples
-    --------
-    >>> row = {"premise": "Two dogs run.", "hypothesis": "Two animals move.", "label": 0}
-    >>> edited([row], [Contrast(0, "hypothesis", 0, "Three", "number")])[0]["hypothesis"]
-    'Three animals move.'
-    """
-    return [
-        rebuild(pair, [Edit("hypothesis", one.word, one.replacement)])
-        for pair, one in zip(before(rows, made), made, strict=True)
-    ]
-
-
-def _allowed(
-    context: str, text: str, wordnet: WordNet, common: frozenset[str]
-) -> Iterator[tuple[int, str, str]]:
-    """Every edit that the rules allow: place of the word, what replaces it, kind."""
-    old = [text[a:b] for a, b in word_spans(text)]
-    words, premise = [word.lower() for word in old], set(_words(context))
-    barred = _bases(premise | set(words))
-    for k, word in enumerate(words):
-        kind, news = _of_list(word, premise)
-        if not kind and k and words[k - 1] in BEFORE_NOUNS and lemmas(word) & _bases(premise):
-            kind, news = "thing", _things(word, wordnet) & common
-            news = {new for new in news if not _implied(new, premise, wordnet)}
-        for new in news:
-            if barred & lemmas(new) or _needs_other_article(words[k - 1] if k else "", new):
-                continue
-            yield k, new.capitalize() if old[k][0].isupper() else new, kind
-
-
-def _of_list(word: str, premise: set[str]) -> tuple[str, set[str]]:
-    """Kind and what may replace a word of one of the lists; no kind for another word."""
-    if word in NUMBERS:
-        return "number", set(NUMBERS[NUMBERS.index(word) + 1 :])
-    if word in COLOURS:
-        return "colour", set(COLOURS) if word in premise else set()
-    if word in OTHER_SEX:
-        same, other = (MALE, FEMALE) if word in MALE else (FEMALE, MALE)
-        right = premise & set(same) and not premise & set(other)
-        return "sex", {OTHER_SEX[word]} if right else set()
-    if contraries := {new for pair in CONTRARIES if word in pair for new in pair} - {word}:
-        return "contrary", contraries
-    action = next((base for base in ACTIONS if word in inflected_like(base, "going")), None)
-    if action:
-        said = action in _bases(premise)
-        return "action", {f for a in ACTIONS for f in inflected_like(a, "going")} if said else set()
-    return "", set()
-
-
-@cache
-def _things(word: str, wordnet: WordNet) -> frozenset[str]:
-    """Nouns that are other kinds of the same, inflected alike."""
-    if not _is_noun(word):
-        return frozenset()
-    found = set()
-    for base in [base for base in lemmas(word) if wordnet.subject(base) in THINGS]:
-        own, above = set(wordnet.meanings(base)), wordnet.above(base)
-        for other in [one for one in wordnet.cousins(base) - set(OTHER_SEX) if _is_noun(one)]:
-            over = wordnet.above(other)
-            if not own & over and not set(wordnet.meanings(other)) & above:
-                found.update(inflected_like(other, word))
-    return frozenset(found)
-
-
-def _is_noun(word: str) -> bool:
-    parts = parts_of_speech(word)
-    return "NOUN" in parts and parts <= {"NOUN", "VERB"} and ("VERB", "VBG") not in tags(word)
-
-
-def _implied(new: str, premise: set[str], wordnet: WordNet) -> bool:
-    """Whether a word of the premise is a kind of the new thing."""
-    senses = {place for base in lemmas(new) for place in wordnet.meanings(base)}
-    return any(senses & wordnet.above(base) for base in _bases(premise))
-
-
-def _needs_other_article(before: str, new: str) -> bool:
-    return (before == "a" and new[0] in "aeiou") or (before == "an" and new[0] not in "aeiou")
-
-
-def _bases(words: set[str]) -> set[str]:
-    return {base for word in words for base in lemmas(word)} | words
-
-
-def _words(text: str) -> list[str]:
-    return [text[a:b].lower() for a, b in word_spans(text)]
-
-
 def edits_of(result: Mapping[str, Any]) -> list[Contrast]:
     """Edits of a result: which word of which row became what; no text of the row."""
-    return [Contrast(*one) for one in result["edits"]]
+    return [Contrast(*edit) for edit in result["edits"]]
 
 
 def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
@@ -257,35 +41,33 @@ def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
     Parameters
     ----------
     result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
+        As `read_result` gives it.
     name : str
         Of the contender.
 
     Returns
     -------
     dict of str to Paired
-        By each of `pidlib.evaluation.contrast.KINDS`, then by each of `TEXTS`.
+        By kind of edit ("number", "colour", ...), then by text ("hypothesis", "premise").
     """
-    made = edits_of(result)
-    bare, bits = (answers(result, one, "edited") for one in ("none", name))
-    parts = {kind: [one.kind == kind for one in made] for kind in KINDS}
-    parts |= {text: [one.text == text for one in made] for text in TEXTS}
+    edits = edits_of(result)
+    bare, bits = (answers(result, condition, "edited") for condition in ("none", name))
+    parts = {kind: [edit.kind == kind for edit in edits] for kind in KINDS}
+    parts |= {text: [edit.text == text for edit in edits] for text in TEXTS}
     return {key: compare(bare[at], bits[at]) for key, at in parts.items() if any(at)}
 
 
-def kept(result: Mapping[str, Any], name: str) -> tuple[int, int]:
+def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
     """Count edited pairs that a contender calls entailed still, of those it got right before.
 
     Parameters
     ----------
-    result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
-    name : str
-        Of the contender.
+    result, name
+        As for `by_kind`.
 
     Returns
     -------
-    (kept, n) : tuple of int
+    (count, n) : tuple of int
     """
     first = answers(result, name, "before")
     return int((first & ~answers(result, name, "edited")).sum()), int(first.sum())
@@ -298,29 +80,26 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
 
     Parameters
     ----------
-    result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
-    name : str
-        Of the contender.
+    result, name
+        As for `by_kind`.
 
     Returns
     -------
     Paired
         `n` counts rows; `p` is the sign test's.
     """
-    ids = np.unique([one.id for one in edits_of(result)], return_inverse=True)[1]
-    bare, bits = (answers(result, one, "edited").astype(int) for one in ("none", name))
+    ids = np.unique([edit.id for edit in edits_of(result)], return_inverse=True)[1]
+    bare, bits = (answers(result, condition, "edited").astype(int) for condition in ("none", name))
     steps = np.bincount(ids, weights=bits - bare)
     return compare(steps < 0, steps > 0)
 
 
 def heard(result: Mapping[str, Any], name: str) -> str:
     """What a contender gets right where a word changes the meaning, in words, for a sentence."""
-    one, none = (result["counts"][who] for who in (name, "none"))
-    (word, bare), (other, plain) = (
-        (one[key], none[key]["right"]) for key in ("edited", "counterfactual")
-    )
+    counts, bare = result["counts"][name], result["counts"]["none"]
+    edited, other = counts["edited"], counts["counterfactual"]
     return (
-        f"{word['right']:,} of {word['n']:,} pairs right ({bare:,} without it), and of "
-        f"{other['n']:,} counterfactual pairs {other['right']:,} ({plain:,})"
+        f"{edited['right']:,} of {edited['n']:,} pairs right "
+        f"({bare['edited']['right']:,} without it), and of {other['n']:,} counterfactual pairs "
+        f"{other['right']:,} ({bare['counterfactual']['right']:,})"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,14 @@ import numpy as np
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
 from pidlib.data.perturbations import Candidates
-from pidlib.evaluation.accuracy import Paired, Proportion, bootstrap, compare, right_answers
+from pidlib.evaluation.accuracy import (
+    Paired,
+    Proportion,
+    bootstrap,
+    compare,
+    right_answers,
+    transfer,
+)
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, answers
 from pidlib.pid import PIDController
@@ -33,8 +39,6 @@ class FairTrial:
         `"noise 0"`, and `"second"` when another model was given. Sets: `"clean"`;
         `"transfer"`, found against the uncontrolled model; `"adaptive"`, found against the
         model under the condition (for none and control only).
-
-    Source: ours. The paper's tables hold the sets clean and transfer of none and control.
     """
 
     recipe: str
@@ -44,23 +48,7 @@ class FairTrial:
     def from_result(
         cls, result: Mapping[str, Any], recipe: str, control: str = "P-D 99 %"
     ) -> FairTrial:
-        """Take one recipe and one control out of a recorded trial.
-
-        Parameters
-        ----------
-        result : mapping
-            As `pidlib.evaluation.results.read_result` gives it.
-        recipe, control : str
-
-        Returns
-        -------
-        FairTrial
-
-        Raises
-        ------
-        ValueError
-            A recipe or control that the result does not hold.
-        """
+        """Take one recipe and one control out of a recorded trial."""
         n = len(answers(result, "none", recipe))
         adaptive = ADAPTIVE + recipe
         right = {}
@@ -75,9 +63,8 @@ class FairTrial:
         if "control" not in right:
             raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
         if adaptive in result["examples"][control]:
-            seen = answers(result, control, adaptive)
-            right["control"]["adaptive"] = seen
-            right["none"]["adaptive"] = right["none"]["transfer"][: len(seen)]
+            right["control"]["adaptive"] = bits = answers(result, control, adaptive)
+            right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
         return cls(recipe, right)
 
     @property
@@ -86,77 +73,20 @@ class FairTrial:
         return "adaptive" in self.right["control"]
 
     def accuracy(self, condition: str, key: str) -> float:
-        """Share of right answers; of a kind of placebo, the mean over its seeds.
-
-        Parameters
-        ----------
-        condition : str
-            "none", "control", "second", or a placebo such as "noise" (all its seeds).
-        key : str
-            "clean", "transfer" or "adaptive".
-
-        Returns
-        -------
-        float
-            From 0 to 1.
-
-        Raises
-        ------
-        ValueError
-            A condition that is not in the trial.
-        """
+        """Share of right answers, from 0 to 1; of a kind of placebo ("noise"), the mean over its seeds."""
         return float(np.mean(self._share(condition, key)))
 
     def proportion(self, condition: str, key: str) -> Proportion:
-        """Right answers of one condition on one set, as counts.
-
-        Parameters
-        ----------
-        condition, key : str
-            As for `accuracy`; of a placebo one seed, such as "noise 0".
-
-        Returns
-        -------
-        Proportion
-        """
+        """Right answers of one condition ("none", "noise 0") on one set, as counts."""
         bits = self.right[condition][key]
         return Proportion(int(bits.sum()), len(bits))
 
     def gain(self, key: str, over: str = "none") -> Paired:
-        """Control against another condition on one set, row by row.
-
-        Parameters
-        ----------
-        key : str
-            Set, as for `accuracy`.
-        over : str
-            The other condition, as for `proportion`.
-
-        Returns
-        -------
-        Paired
-        """
+        """Control against another condition on one set, row by row."""
         return compare(self.right[over][key], self.right["control"][key])
 
     def beyond(self, kind: str, key: str = "transfer") -> tuple[float, float, float]:
-        """Control less a kind of placebo (or the second model): mean, low and high.
-
-        Parameters
-        ----------
-        kind : {"noise", "rotation", "negative", "second"}
-        key : str
-
-        Returns
-        -------
-        (gain, low, high) : tuple of float
-            From -1 to 1; 95 % interval by resampling rows, placebos averaged over seeds,
-            which are not resampled.
-
-        Raises
-        ------
-        ValueError
-            A kind that is not in the trial.
-        """
+        """Control less a kind of placebo, or "second": mean, and 95 % interval by resampling rows."""
         steps = self.right["control"][key] - self._share(kind, key)
         return (float(steps.mean()), *bootstrap(steps))
 
@@ -173,12 +103,7 @@ class FairTrial:
         return [kind for kind in PLACEBO_KINDS if any(c.split()[0] == kind for c in self.right)]
 
     def table(self) -> list[dict[str, str]]:
-        """One row a condition: accuracy in percent on each set, with Wilson's interval.
-
-        Returns
-        -------
-        list of dict
-        """
+        """One row a condition: accuracy in percent on each set, with Wilson's interval."""
         rows = []
         for condition in ("none", "control", *self.kinds, "second"):
             if condition not in self.right and condition not in self.kinds:
@@ -194,40 +119,33 @@ class FairTrial:
             return f"{100 * self.accuracy(condition, key):.1f}" if key != "adaptive" else "-"
         if key not in self.right[condition]:
             return "-"
-        found = self.proportion(condition, key)
-        low, high = found.interval()
-        return f"{100 * found.value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+        return str(self.proportion(condition, key)).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Questions, what the intervals answer (yes, no or not shown), and the numbers.
-
-        Returns
-        -------
-        list of (question, answer, numbers)
-        """
-        found = []
-        cost = self.gain("clean")
-        found.append(("Does it cost clean accuracy?", _read(*cost.interval(), -1), str(cost)))
-        gain = self.gain("transfer")
-        found.append(("Does it help against transfer?", _read(*gain.interval()), str(gain)))
+        """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
+        cost, gain = self.gain("clean"), self.gain("transfer")
+        lines = [
+            ("Does it cost clean accuracy?", _read(*cost.interval(), -1), str(cost)),
+            ("Does it help against transfer?", _read(*gain.interval()), str(gain)),
+        ]
         for kind in [*self.kinds, *(["second"] if "second" in self.right else [])]:
             mean, low, high = self.beyond(kind)
-            told = f"{100 * mean:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+            numbers = f"{100 * mean:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
             name = "a second model" if kind == "second" else f"the placebo {kind}"
-            found.append((f"More than {name}?", _read(low, high), told))
+            lines.append((f"More than {name}?", _read(low, high), numbers))
         if self.has_adaptive:
             gain = self.gain("adaptive")
-            asked = "Does it help if the attacker sees it?"
-            found.append((asked, _read(*gain.interval()), str(gain)))
-        return found
+            question = "Does it help if the attacker sees it?"
+            lines.append((question, _read(*gain.interval()), str(gain)))
+        return lines
 
     def __str__(self) -> str:
         n = len(self.right["none"]["transfer"])
         lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals", *_columns(self.table())]
-        asked = self.answers()
-        width = max(len(question) for question, _, _ in asked)
+        answers = self.answers()
+        width = max(len(question) for question, _, _ in answers)
         lines.append("")
-        for question, answer, numbers in asked:
+        for question, answer, numbers in answers:
             gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
             lines.append(f"{question:{width}}  {answer:9}  {gain}")
             lines += [f"{'':{width}}  ({rest}" for rest in counts]
@@ -278,7 +196,7 @@ def fair_trial(
     ValueError, FileNotFoundError, RuntimeError
         As `attack` and `PIDController.attached`; no seeds.
 
-    Source: ours; after Athalye et al. 2018 and Tramèr et al. 2020 (adaptive attacks).
+    Source: after Athalye et al. 2018 and Tramèr et al. 2020 (adaptive attacks).
     """
     if not seeds:
         raise ValueError("there are no seeds for the placebos: give at least one")
@@ -291,30 +209,26 @@ def fair_trial(
     if second is not None:
         model_two, tokenizer_two = second  # fails here, not after hours
         right_answers(model_two, tokenizer_two, clean[:1])
-    for condition in conditions.values():
-        with condition.attached(model) if condition is not None else nullcontext():
-            right_answers(model, tokenizer, clean[:1])
+    transfer(model, tokenizer, {"clean": clean[:1]}, conditions)
     settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
     logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in SETS}
-    found = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
+    unseen = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
     with controller.attached(model):
-        told = {"control": controller.summary()}
-        seen = attack(model, tokenizer, rows, log=logs["adaptive"], about=told, **settings)
-    moved = transfer_rows(rows, found)
-    right: dict[str, dict[str, np.ndarray]] = {}
-    for name, condition in conditions.items():
-        right[name] = {}
-        for key, judged in (("clean", clean), ("transfer", moved)):
-            with condition.attached(model) if condition is not None else nullcontext():
-                right[name][key] = right_answers(model, tokenizer, judged)
+        about = {"control": controller.summary()}
+        adaptive = attack(model, tokenizer, rows, log=logs["adaptive"], about=about, **settings)
+    right: dict[str, dict[str, np.ndarray]] = {name: {} for name in conditions}
     if second is not None:
-        right["second"] = {
-            "clean": right_answers(*second, clean),
-            "transfer": right_answers(*second, moved),
-        }
+        right["second"] = {}
+    for key, judged in (("clean", clean), ("transfer", transfer_rows(rows, unseen))):
+        # one set at a time: the directions of a placebo start anew whenever it is attached
+        for name, bits in transfer(model, tokenizer, {key: judged}, conditions).items():
+            right[name] |= bits
+        if second is not None:
+            right["second"][key] = right_answers(*second, judged)
     right["none"]["adaptive"] = right["none"]["transfer"]
     with controller.attached(model):
-        right["control"]["adaptive"] = right_answers(model, tokenizer, transfer_rows(rows, seen))
+        against = transfer_rows(rows, adaptive)
+        right["control"]["adaptive"] = right_answers(model, tokenizer, against)
     return FairTrial(recipe, right)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pidlib.evaluation.results import is_stale, paper_table, read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none, proportions
-from pidlib.models import training_record
+from pidlib.evaluation.paper_cells import MODELS, accuracy
+from pidlib.evaluation.results import is_stale, read_result
+from pidlib.evaluation.trial_results import ADAPTIVE, control_name, gains_over_none, proportions
 
 ATTACKS = {
     "None": "clean",
@@ -20,6 +21,7 @@ ATTACKS = {
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
 DATA = ("snli-test", "sick-test", "mnli-matched")
 OURS = "MiniLM (ours)"
+SCHEMES = ("P", "P-I", "P-D", "P-I-D")
 
 
 def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -40,17 +42,14 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     ValueError
         A result of another adapter than the one that ships: it is stale.
     """
-    found = {}
-    for data in DATA:
-        for training, name in TRAININGS.items():
-            path = Path(folder) / f"trial-{data}-{name}.json"
-            if path.is_file():
-                result = read_result(path)
-                stale = is_stale(result, model_sha256=training_record(name)["adapter"]["sha256"])
-                if stale:
-                    raise ValueError(f"{path.name} is stale: {stale[0]}; record it again")
-                found[data, training] = result
-    return found
+    trials = {}
+    for data, (training, name) in product(DATA, TRAININGS.items()):
+        path = Path(folder) / f"trial-{data}-{name}.json"
+        if path.is_file():
+            trials[data, training] = result = read_result(path)
+            if stale := is_stale(result, model=name):
+                raise ValueError(f"{path.name} is stale: {stale[0]}; record it again")
+    return trials
 
 
 def robustness_rows(
@@ -74,28 +73,25 @@ def robustness_rows(
 
     Source: Tables 8 and 9.
     """
-    value = {
-        (r["training"], r["model"], r["attack"], r["method"]): r["accuracy"]
-        for r in paper_table(table)
-    }
-    models = list(dict.fromkeys(model for _, model, _, _ in value))
-    rows = []
+    value, rows = accuracy(table), []
     for training in TRAININGS:
-        for model in models:
-            cells = {
-                attack: f"{value[training, model, attack, 'base']:.2f}/"
-                f"{value[training, model, attack, 'controlled']:.2f}"
+        pairs = {
+            model: {
+                attack: [f"{value[training, model, attack, k]:.2f}" for k in ("base", "controlled")]
                 for attack in ATTACKS
             }
-            rows.append({"training": training, "model": model, **cells})
+            for model in MODELS
+        }
         if training in results:
             shares = proportions(results[training])
-            cells = {
-                attack: f"{100 * shares['none'][key].value:.1f}/"
-                f"{100 * shares[control][key].value:.1f}"
+            pairs[OURS] = {
+                attack: [f"{100 * shares[k][key].value:.1f}" for k in ("none", control)]
                 for attack, key in ATTACKS.items()
             }
-            rows.append({"training": training, "model": OURS, **cells})
+        rows += [
+            {"training": training, "model": model} | {a: "/".join(pair) for a, pair in row.items()}
+            for model, row in pairs.items()
+        ]
     return rows
 
 
@@ -119,23 +115,26 @@ def scheme_rows(
 
     Source: Table 3.
     """
-    schemes = ("P", "P-I", "P-D", "P-I-D")
-    value = {
-        (r["training"], r["model"], r["attack"], r["method"]): r["accuracy"]
-        for r in paper_table("ablation")
-    }
-    models = list(dict.fromkeys(model for _, model, _, _ in value))
-    rows = []
+    value, rows = accuracy("ablation"), []
+    attacks = dict(list(ATTACKS.items())[1:])
     for training in TRAININGS:
-        for model in models:
-            for attack in list(ATTACKS)[1:]:
-                cells = {s: value[training, model, attack, s] for s in schemes}
-                rows.append(_best(training, model, attack, cells))
+        cells = {
+            (model, attack): {s: value[training, model, attack, s] for s in SCHEMES}
+            for model, attack in product(MODELS, attacks)
+        }
         if training in results:
             shares = proportions(results[training])
-            for attack, key in list(ATTACKS.items())[1:]:
-                cells = {s: 100 * shares[f"{s} {100 * variance:g} %"][key].value for s in schemes}
-                rows.append(_best(training, OURS, attack, cells))
+            cells |= {
+                (OURS, attack): {
+                    s: 100 * shares[control_name(s, variance)][key].value for s in SCHEMES
+                }
+                for attack, key in attacks.items()
+            }
+        for (model, attack), cell in cells.items():
+            top = max(cell.values()) - 1e-9
+            highest = " = ".join(scheme for scheme, share in cell.items() if share > top)
+            row = {"training": training, "model": model, "attack": attack}
+            rows.append(row | cell | {"highest": highest})
     return rows
 
 
@@ -143,18 +142,11 @@ def adaptive_gains(
     result: Mapping[str, Any], control: str
 ) -> dict[str, tuple[float, float, float, int]]:
     """Gains of a control in points: on clean text, and against attackers who see it."""
-    gains, found = gains_over_none(result, control), {}
+    pairs, gains = gains_over_none(result, control), {}
     for attack, key in ATTACKS.items():
-        pair = gains.get(key if attack == "None" else ADAPTIVE + key)
+        pair = pairs.get(key if attack == "None" else ADAPTIVE + key)
         if pair is None:
             raise ValueError(f"{result['name']} has no adaptive {attack} against {control!r}")
         low, high = pair.interval()
-        found[attack] = (100 * pair.gain, 100 * low, 100 * high, pair.n)
-    return found
-
-
-def _best(training: str, model: str, attack: str, cells: Mapping[str, float]) -> dict[str, Any]:
-    top = max(cells.values())
-    names = [name for name, cell in cells.items() if cell > top - 1e-9]
-    row = {"training": training, "model": model, "attack": attack, **cells}
-    return row | {"highest": " = ".join(names)}
+        gains[attack] = (100 * pair.gain, 100 * low, 100 * high, pair.n)
+    return gains

@@ -46,8 +46,6 @@ class Placebo:
     Traceback (most recent call last):
     ...
     ValueError: unknown placebo 'sugar'; known: ('noise', 'rotation', 'negative')
-
-    Source: ours. The paper compares a control with no control only.
     """
 
     controller: PIDController
@@ -66,34 +64,12 @@ class Placebo:
 
     @contextmanager
     def attached(self, model: nn.Module) -> Iterator[nn.Module]:
-        """Apply the placebo to a model for as long as the context lasts.
-
-        Parameters
-        ----------
-        model : torch.nn.Module
-            The one that the controller was fitted on.
-
-        Yields
-        ------
-        torch.nn.Module
-            The same model.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As `PIDController.attached`.
-        """
+        """Apply the placebo to a model for as long as the context lasts."""
         with self.controller.attached(model, instead=self.stand_in()):
             yield model
 
     def stand_in(self) -> Callable[[int, Tensor, Tensor | None], Tensor]:
-        """Return what is added in place of the control, for `controller.attached(instead=)`.
-
-        Returns
-        -------
-        callable (t, u, mask) -> tensor
-            Of the norm of `u` at every token.
-        """
+        """Return what is added in place of the control, for `controller.attached(instead=)`."""
         if self.kind == "negative":
             return lambda t, u, mask: -u
         if self.kind == "rotation":

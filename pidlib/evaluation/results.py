@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pidlib.data.nli import fingerprint
 from pidlib.io.environment import commit, machine, versions
 from pidlib.io.files import write_json
 from pidlib.io.strict_json import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check_fields, read_json
+from pidlib.models import training_record
 
 SCHEMA = 1
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -54,32 +56,9 @@ def write_result(
 ) -> dict:
     """Write one result file with its provenance.
 
-    Parameters
-    ----------
-    path : Path
-        Ends in `.json`; its stem is the result's name.
-    command : str
-        What to type to make it again.
-    configuration : dict
-        All that decides the outcome besides data and model.
-    data, model : dict
-        Name and sha256 of each; `data` also holds `n`.
-    seed : int
-    counts : dict or list
-        Whole numbers, never only percentages.
-    seconds : float
-    more
-        Further fields, for example `examples` (outcome of each) or `forwards`.
-
-    Returns
-    -------
-    dict
-        What was written.
-
-    Raises
-    ------
-    ValueError
-        A path that does not end in .json, or `data` or `model` without a sha256.
+    `command` is what to type to make it again, `configuration` all that decides the outcome
+    besides `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole
+    numbers, never only percentages; `more` are further fields, such as `examples`.
     """
     path = Path(path)
     if path.suffix != ".json":
@@ -129,11 +108,10 @@ def read_result(path: Path) -> dict:
     Raises
     ------
     FileNotFoundError
-        No such file; the message says which command writes result files.
+        No such file.
     ValueError
-        Not JSON (`pidlib.io.strict_json.parse_json`), another schema, a field missing or of another
-        kind, or a configuration or content whose hash differs. (Files written by early versions
-        have none of their content.)
+        Not JSON, another schema, a field missing or of another kind, or a configuration or
+        content whose hash differs. (Files written by early versions have none of their content.)
     """
     path = Path(path)
     if not path.is_file():
@@ -152,23 +130,21 @@ def read_result(path: Path) -> dict:
     libraries = {"torch": TEXT, "transformers": TEXT}  # what `provenance` tells
     check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
     try:
-        seen = configuration_hash(result["configuration"])
-        content = _content_hash(result) if "content_sha256" in result else None
+        if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
+            raise ValueError(f"{path.name}: the configuration was changed after it was written")
+        if "content_sha256" in result and _content_hash(result) != result["content_sha256"]:
+            raise ValueError(f"{path.name} was changed after it was written; record it again")
     except RecursionError:
         raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
-    if seen != result["configuration_sha256"]:
-        raise ValueError(f"{path.name}: the configuration was changed after it was written")
-    if content is not None and content != result["content_sha256"]:
-        raise ValueError(f"{path.name} was changed after it was written; record it again")
     return result
 
 
 def is_stale(
-    result: dict,
+    result: Mapping[str, Any],
     *,
-    configuration: dict | None = None,
-    data_sha256: str | None = None,
-    model_sha256: str | None = None,
+    model: str | None = None,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Name what differs between a result and what a page expects (empty: it is fresh).
 
@@ -179,9 +155,12 @@ def is_stale(
     ----------
     result : dict
         As `read_result` gives it.
+    model : str, optional
+        Shipped adapter that the result has to be of, such as "minilm-nli".
+    rows : sequence of mappings, optional
+        Rows that the result has to be of.
     configuration : dict, optional
-    data_sha256, model_sha256 : str, optional
-        What the page expects; not compared by default.
+        What is left out is not compared.
 
     Returns
     -------
@@ -189,16 +168,19 @@ def is_stale(
     """
     reasons = []
     if configuration is not None:
-        seen = result["configuration"]
-        keys = sorted(set(seen) | set(configuration))
+        recorded = result["configuration"]
         reasons += [
-            f"configuration.{key}: recorded {seen.get(key)!r}, expected {configuration.get(key)!r}"
-            for key in keys
-            if seen.get(key) != configuration.get(key)
+            f"configuration.{key}: recorded {recorded.get(key)!r}, "
+            f"expected {configuration.get(key)!r}"
+            for key in sorted({*recorded, *configuration})
+            if recorded.get(key) != configuration.get(key)
         ]
-    if data_sha256 is not None and result["data"]["sha256"] != data_sha256:
+    if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")
-    if model_sha256 is not None and result["model"]["sha256"] != model_sha256:
+    if (
+        model is not None
+        and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]
+    ):
         reasons.append("the model changed")
     return reasons
 
@@ -215,18 +197,12 @@ def provenance(result: dict) -> str:
     -------
     str
     """
-    data, seen = result["data"], result["versions"]
-    libraries = ", ".join(f"{name} {seen[name]}" for name in ("torch", "transformers"))
-    wrapped = textwrap.wrap(
-        result["command"],
-        78,
-        subsequent_indent="    ",
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    command = "\n".join(wrapped)
+    data, recorded = result["data"], result["versions"]
+    libraries = ", ".join(f"{name} {recorded[name]}" for name in ("torch", "transformers"))
+    more = dict(subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
     return (
-        f"{command}\n{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
+        f"{textwrap.fill(result['command'], 78, **more)}\n"
+        f"{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
         f"{libraries} · {result['date']}"
     )
 
@@ -262,8 +238,3 @@ def paper_table(name: str) -> list[dict]:
     if name not in names:
         raise ValueError(f"unknown table {name!r}; known: {names}")
     return tables[name]["rows"]
-
-
-def command_line() -> str:
-    """Return the command that runs now, as a reader would type it."""
-    return " ".join(["python -m pidlib", *sys.argv[1:]])

@@ -57,7 +57,7 @@ def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
     Parameters
     ----------
     result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
+        As `read_result` gives it.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
     Parameters
     ----------
     result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
+        As `read_result` gives it.
     condition, key : str
         Condition, and set, such as "clean" or "textfooler".
 
@@ -104,7 +104,7 @@ def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired
     Parameters
     ----------
     result : mapping
-        As `pidlib.evaluation.results.read_result` gives it.
+        As `read_result` gives it.
     control : str
         Condition to compare.
 
@@ -112,11 +112,11 @@ def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired
     -------
     dict of str to Paired
     """
-    found = {}
+    pairs = {}
     for key in result["examples"].get(control) or [answers(result, control, "")]:
         bits = answers(result, control, key)
-        found[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
-    return found
+        pairs[key] = compare(answers(result, "none", key.removeprefix(ADAPTIVE))[: len(bits)], bits)
+    return pairs
 
 
 def pack(bits: np.ndarray) -> str:

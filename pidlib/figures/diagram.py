@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
@@ -48,24 +50,24 @@ def network_diagram(blocks: int = 3) -> Figure:
         last = t == blocks - 1
         name = "T-1" if last else str(t)
         left = 4.0 * t
-        _state(plot, left, f"$x_{{{name}}}$")
+        _text(plot, left, 0, f"$x_{{{name}}}$", 13, INK)
         _arrow(plot, (left + (0.5 if last else 0.3), 0), (left + 0.95, 0), BLOCK)
         plot.add_patch(Circle((left + 1.2, 0), 0.25, fill=False, edgecolor=CONTROL, linewidth=2))
-        plot.text(left + 1.2, 0, "+", ha="center", va="center", fontsize=13, color=CONTROL)
+        _text(plot, left + 1.2, 0, "+", 13, CONTROL)
         _arrow(plot, (left + 1.45, 0), (left + 2.0, 0), BLOCK)
-        _box(plot, left + 2.0, f"$F_{{{name}}}$")
+        _box(plot, (left + 2.0, -0.5), (1.0, 1.0), 0.12, edgecolor=BLOCK, linewidth=2)
+        _text(plot, left + 2.5, 0, f"$F_{{{name}}}$", 13, BLOCK)
         _controller(plot, left, name)
-        end = (left + 3.0, 0), (left + 3.65, 0)
         if blocks > 2 and t == blocks - 2:
-            plot.text(left + 3.4, 0, "···", ha="center", va="center", fontsize=15, color=INK)
+            _text(plot, left + 3.4, 0, "···", 15, INK)
         else:
-            _arrow(plot, *end, BLOCK)
-    _state(plot, 4.0 * blocks, "$x_T$")
+            _arrow(plot, (left + 3.0, 0), (left + 3.65, 0), BLOCK)
+    _text(plot, 4.0 * blocks, 0, "$x_T$", 13, INK)
     return fig
 
 
-def _state(plot: Axes, x: float, name: str) -> None:
-    plot.text(x, 0, name, ha="center", va="center", fontsize=13, color=INK)
+def _text(plot: Axes, x: float, y: float, text: str, size: int, colour: str) -> None:
+    plot.text(x, y, text, ha="center", va="center", fontsize=size, color=colour)
 
 
 def _arrow(plot: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
@@ -73,29 +75,29 @@ def _arrow(plot: Axes, start: tuple[float, float], end: tuple[float, float], col
     plot.annotate("", xy=end, xytext=start, arrowprops=look)
 
 
-def _box(plot: Axes, left: float, name: str) -> None:
-    shape = FancyBboxPatch(
-        (left, -0.5), 1.0, 1.0, boxstyle="round,pad=0,rounding_size=0.12", fill=False
-    )
-    shape.set(edgecolor=BLOCK, linewidth=2)
-    plot.add_patch(shape)
-    plot.text(left + 0.5, 0, name, ha="center", va="center", fontsize=13, color=BLOCK)
+def _box(
+    plot: Axes, corner: tuple[float, float], size: tuple[float, float], round_by: float, **look: Any
+) -> None:
+    style = f"round,pad=0,rounding_size={round_by}"
+    plot.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, fill=False, **look))
 
 
 def _controller(plot: Axes, left: float, name: str) -> None:
     """Three boxes under a state, whose sum goes up into the circle."""
-    plot.plot([left, left], [-0.3, -2.6], color=CONTROL, linewidth=1.6, linestyle="--")
+    dashed = dict(linewidth=1.6, linestyle="--")
+    middle, right = left + 0.7, left + 1.2
+
+    def wire(*places: tuple[float, float]) -> None:
+        plot.plot(*zip(*places, strict=True), color=CONTROL, **dashed)
+
+    wire((left, -0.3), (left, -2.6))
     for k, letter in enumerate("PID"):
         y = -1.3 - 0.65 * k
-        plot.plot([left, left + 0.45], [y, y], color=CONTROL, linewidth=1.6, linestyle="--")
-        shape = FancyBboxPatch(
-            (left + 0.45, y - 0.24), 0.5, 0.48, boxstyle="round,pad=0,rounding_size=0.08"
-        )
-        shape.set(fill=False, edgecolor=CONTROL, linewidth=1.6, linestyle="--")
-        plot.add_patch(shape)
-        plot.text(left + 0.7, y, letter, ha="center", va="center", fontsize=11, color=CONTROL)
-        plot.plot([left + 0.95, left + 1.2], [y, y], color=CONTROL, linewidth=1.6, linestyle="--")
-    plot.plot([left + 1.2, left + 1.2], [-2.6, -1.0], color=CONTROL, linewidth=1.6, linestyle="--")
-    _arrow(plot, (left + 1.2, -1.0), (left + 1.2, -0.25), CONTROL)
+        wire((left, y), (left + 0.45, y))
+        _box(plot, (left + 0.45, y - 0.24), (0.5, 0.48), 0.08, edgecolor=CONTROL, **dashed)
+        _text(plot, middle, y, letter, 11, CONTROL)
+        wire((left + 0.95, y), (right, y))
+    wire((right, -2.6), (right, -1.0))
+    _arrow(plot, (right, -1.0), (right, -0.25), CONTROL)
     place = dict(ha="left", va="center", fontsize=11, color=CONTROL)
     plot.text(left + 1.32, -0.72, f"$u_{{{name}}}$", **place)

@@ -8,12 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pidlib.figures.style import (
-    INK,
-    MARKERS,
-    PALETTE,
-    STYLES,
-)
+from pidlib.figures.style import INK, look
 
 
 def curves(
@@ -61,12 +56,12 @@ def curves(
     for k, (name, values) in enumerate(lines.items()):
         if len(values) != len(x):
             raise ValueError(f"line {name!r} has {len(values)} values for {len(x)} places")
-        look = dict(marker=MARKERS[k % len(MARKERS)], color=PALETTE[k % len(PALETTE)])
+        style = look(k, turn=1)
         if len(x) > 30:  # so many marks would hide the line
-            look.pop("marker")
-        plot.plot(x, values, label=name, linestyle=STYLES[(k + 1) % len(STYLES)], **look)
+            style.pop("marker")
+        plot.plot(x, values, label=name, **style)
         if intervals and name in intervals:
-            plot.fill_between(x, *intervals[name], color=look["color"], alpha=0.18, linewidth=0)
+            plot.fill_between(x, *intervals[name], color=style["color"], alpha=0.18, linewidth=0)
     if np.equal(np.mod(np.asarray(x, dtype=float), 1), 0).all():  # blocks, sweeps, places
         plot.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
     plot.set_xlabel(xlabel)
@@ -151,7 +146,7 @@ def agreement(
     fig = Figure(figsize=(4.8, 4.4), layout="constrained")
     plot = fig.add_subplot()
     for k, (name, values) in enumerate(predicted.items()):
-        plot.loglog(values, true[name], MARKERS[k % len(MARKERS)], label=name, alpha=0.7)
+        plot.loglog(values, true[name], label=name, alpha=0.7, **look(k) | {"linestyle": ""})
     both = np.concatenate([np.asarray(v, float) for m in (predicted, true) for v in m.values()])
     ends = [both.min(), both.max()]
     plot.loglog(ends, ends, color=INK, linewidth=1, label="equal")
@@ -206,14 +201,11 @@ def gain_plot(
     plot = fig.add_subplot()
     step = 0.8 / len(groups)
     for k, (group, rows) in enumerate(groups.items()):
-        places = [row + (k - (len(groups) - 1) / 2) * step for row in range(len(names))]
-        gains, lows, highs = zip(*rows.values(), strict=True)
-        bars = [
-            [gain - low for gain, low in zip(gains, lows, strict=True)],
-            [high - gain for gain, high in zip(gains, highs, strict=True)],
-        ]
-        look = dict(color=PALETTE[k % len(PALETTE)], marker=MARKERS[k % len(MARKERS)])
-        plot.errorbar(gains, places, xerr=bars, linestyle="", capsize=3, label=group, **look)
+        places = np.arange(len(names)) + (k - (len(groups) - 1) / 2) * step
+        gains, lows, highs = np.array(list(rows.values())).T
+        style = look(k) | {"linestyle": ""}
+        bars = [gains - lows, highs - gains]
+        plot.errorbar(gains, places, xerr=bars, capsize=3, label=group, **style)
     if zero:
         plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(range(len(names)), names)

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from matplotlib.figure import Figure
+from plotly.colors import hex_to_rgb
 
-from pidlib.figures.style import DASHES, INK, MARKERS, PALETTE, STYLES, SYMBOLS
+from pidlib.figures.style import INK, look, look_plotly
 
-RINGS = 4  # of a radar plot
+Series = Mapping[str, Sequence[float]]
+Intervals = Mapping[str, Sequence[tuple[float, float]]]
+
+RINGS = (25.0, 50.0, 75.0, 100.0)  # of a radar plot, in percent
+TOP = RINGS[-1]
 
 
 def radar_plotly(
     axes: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    title: str = "",
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-    top: float = 100.0,
+    series: Series,
+    intervals: Intervals | None = None,
 ) -> go.Figure:
     """Radar plot of accuracies, to hover over.
 
@@ -28,13 +31,9 @@ def radar_plotly(
     axes : sequence of str
         Names of the k spokes (attacks), at least 3.
     series : mapping of str to (k,) floats
-        Name of a model (base, controlled) to its values in percent, 0 .. `top`.
-    title : str
-        Printed above; the caption of the page usually says it better.
+        Name of a model (base, controlled) to its values in percent, 0 .. 100.
     intervals : mapping of str to k pairs (low, high), optional
         In percent; shown on hovering.
-    top : float
-        End of the radial axis, in percent.
 
     Returns
     -------
@@ -44,7 +43,7 @@ def radar_plotly(
     Raises
     ------
     ValueError
-        Fewer than 3 axes, no series, a wrong length, or a value outside 0 .. `top`.
+        Fewer than 3 axes, no series, a wrong length, or a value outside 0 .. 100.
 
     Examples
     --------
@@ -54,14 +53,13 @@ def radar_plotly(
 
     Source: paper Fig. 2.
     """
-    rows = _checked(axes, series, top)
-    rings = [top * k / RINGS for k in range(1, RINGS + 1)]
+    rows = _checked(axes, series)
     down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
     for k, (name, values) in enumerate(rows.items()):
-        colour = PALETTE[k % len(PALETTE)]
-        spread = (intervals or {}).get(name)
-        notes = [f"{low:.1f} to {high:.1f}" for low, high in spread] if spread else None
+        colour, symbol, dash = look_plotly(k)
+        fill = ",".join(map(str, (*hex_to_rgb(colour), 0.12)))
+        notes = [f"{low:.1f} to {high:.1f}" for low, high in (intervals or {}).get(name, ())]
         hover = "%{theta}: %{r:.1f} %" + ("<br>95 % interval %{text}" if notes else "")
         fig.add_trace(
             go.Scatterpolar(
@@ -69,27 +67,26 @@ def radar_plotly(
                 theta=[*axes, axes[0]],
                 name=name,
                 mode="lines+markers",
-                text=[*notes, notes[0]] if notes else None,
+                text=[*notes, *notes[:1]] or None,
                 hovertemplate=f"{name}<br>{hover}<extra></extra>",
                 fill="toself",
-                fillcolor=_clear(colour, 0.12),
-                line=dict(color=colour, width=2.5, dash=DASHES[k % len(DASHES)]),
-                marker=dict(size=8, symbol=SYMBOLS[k % len(SYMBOLS)]),
+                fillcolor=f"rgba({fill})",
+                line=dict(color=colour, width=2.5, dash=dash),
+                marker=dict(size=8, symbol=symbol),
             )
         )
     fig.update_layout(
-        title=title or None,
         height=460,
         legend=dict(orientation="h", x=0.5, xanchor="center", y=-0.1, yanchor="top"),
-        margin=dict(l=70, r=70, t=60 if title else 40, b=40),
+        margin=dict(l=70, r=70, t=40, b=40),
         polar=dict(
             gridshape="linear",
             radialaxis=dict(
-                range=[0, top],
+                range=[0, TOP],
                 angle=down,
                 tickangle=down,
-                tickvals=rings,
-                ticktext=[""] + [f"{ring:g} %" for ring in rings[1:-1]] + [""],
+                tickvals=RINGS,
+                ticktext=["", *(f"{ring:g} %" for ring in RINGS[1:-1]), ""],
                 tickfont_size=11,
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
@@ -100,16 +97,14 @@ def radar_plotly(
 
 def radar_matplotlib(
     axes: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    title: str = "",
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-    top: float = 100.0,
+    series: Series,
+    intervals: Intervals | None = None,
 ) -> Figure:
     """Radar plot of accuracies, for paper.
 
     Parameters
     ----------
-    axes, series, title, intervals, top
+    axes, series, intervals
         As in `radar_plotly`; intervals are drawn as bars along the spokes.
 
     Returns
@@ -129,20 +124,17 @@ def radar_matplotlib(
 
     Source: paper Fig. 2.
     """
-    rows = _checked(axes, series, top)
+    rows = _checked(axes, series)
     fig = Figure(figsize=(5.2, 4.6), layout="constrained")
-    _draw(fig.add_subplot(projection="polar"), axes, rows, intervals, top)
+    _draw(fig.add_subplot(projection="polar"), axes, rows, intervals)
     fig.legend(loc="outside lower center", ncols=len(rows))
-    if title:
-        fig.suptitle(title)
     return fig
 
 
 def radar_grid(
     axes: Sequence[str],
-    panels: Mapping[str, Mapping[str, Sequence[float]]],
+    panels: Mapping[str, Series],
     columns: int = 3,
-    top: float = 100.0,
 ) -> Figure:
     """Small radar plots side by side, for paper.
 
@@ -154,8 +146,6 @@ def radar_grid(
         Title of each plot to its series, as in `radar_plotly`; the same names in each.
     columns : int
         Plots in a row.
-    top : float
-        End of the radial axis, in percent.
 
     Returns
     -------
@@ -183,7 +173,7 @@ def radar_grid(
     fig.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # room for titles and names
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
-        _draw(plot, axes, _checked(axes, series, top), None, top, small=True)
+        _draw(plot, axes, _checked(axes, series), None, small=True)
         plot.set_title(title, fontsize=10)
     handles, names = fig.axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=len(names))
@@ -193,49 +183,44 @@ def radar_grid(
 def _draw(
     plot: Any,
     axes: Sequence[str],
-    rows: Mapping[str, Sequence[float]],
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None,
-    top: float,
+    rows: Series,
+    intervals: Intervals | None,
     small: bool = False,
 ) -> None:
     """Draw one radar plot."""
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
     plot.set_theta_offset(np.pi / 2)
     plot.set_theta_direction(-1)
+    around = np.append(angles, angles[0])
     for k, (name, values) in enumerate(rows.items()):
-        colour = PALETTE[k % len(PALETTE)]
-        turn, ring = np.append(angles, angles[0]), [*values, values[0]]
-        style = dict(color=colour, linestyle=STYLES[k % len(STYLES)])
-        plot.plot(
-            turn, ring, label=name, marker=None if small else MARKERS[k % len(MARKERS)], **style
-        )
-        plot.fill(turn, ring, color=colour, alpha=0.12, linewidth=0)
+        style, ring = look(k), [*values, values[0]]
+        if small:
+            style.pop("marker")
+        plot.plot(around, ring, label=name, **style)
+        plot.fill(around, ring, color=style["color"], alpha=0.12, linewidth=0)
         for angle, (low, high) in zip(angles, (intervals or {}).get(name, ()), strict=False):
-            plot.plot([angle, angle], [low, high], color=colour, linewidth=5, alpha=0.4)
+            plot.plot([angle] * 2, [low, high], color=style["color"], linewidth=5, alpha=0.4)
     # the rings as polygons, like the paper's, in place of matplotlib's circles
     plot.grid(False)
     plot.spines["polar"].set_visible(False)
-    rings = [top * k / RINGS for k in range(1, RINGS + 1)]
-    for ring in rings:
-        plot.plot(np.append(angles, angles[0]), [ring] * (len(axes) + 1), **_hair())
+    hair = dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)
+    for ring in RINGS:
+        plot.plot(around, [ring] * len(around), **hair)
     for angle in angles:
-        plot.plot([angle, angle], [0, top], **_hair())
-    plot.set_ylim(0, top)
+        plot.plot([angle] * 2, [0, TOP], **hair)
+    plot.set_ylim(0, TOP)
     plot.set_yticks([])
-    middle = _lowest(len(axes))
-    for ring in rings[1::2] if small else rings[1:]:  # just outside the edge that it names
-        place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top")
-        size = dict(fontsize=6.5 if small else 9, color=INK)
-        plot.annotate(f"{ring:g} %", (middle, ring * np.cos(np.pi / len(axes))), **place, **size)
+    place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
+    for ring in RINGS[1::2] if small else RINGS[1:]:  # just outside the edge that it names
+        edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
+        plot.annotate(f"{ring:g} %", edge, **place, fontsize=6.5 if small else 9)
     plot.set_xticks(angles, list(axes))
     plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=7 if small else None)
     for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
         name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
 
-def _checked(
-    axes: Sequence[str], series: Mapping[str, Sequence[float]], top: float
-) -> dict[str, list[float]]:
+def _checked(axes: Sequence[str], series: Series) -> dict[str, list[float]]:
     """Series as lists of floats that fit the axes."""
     if len(axes) < 3:
         raise ValueError(f"a radar plot needs at least 3 axes; got {list(axes)}")
@@ -245,21 +230,12 @@ def _checked(
     for name, values in rows.items():
         if len(values) != len(axes):
             raise ValueError(f"series {name!r} has {len(values)} values for {len(axes)} axes")
-        bad = [v for v in values if not 0 <= v <= top]
-        if bad:
-            raise ValueError(f"series {name!r} has {bad[0]}, outside 0..{top:g} percent")
+        for value in values:
+            if not 0 <= value <= TOP:
+                raise ValueError(f"series {name!r} has {value}, outside 0..{TOP:g} percent")
     return rows
 
 
 def _lowest(spokes: int) -> float:
     """Angle, clockwise from the top, of the middle of the lowest edge (the right of two)."""
     return (2 * ((spokes - 1) // 2) + 1) * np.pi / spokes
-
-
-def _clear(colour: str, alpha: float) -> str:
-    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{alpha})"
-
-
-def _hair() -> dict[str, Any]:
-    return dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from pidlib.figures.style import DASHES, PALETTE, SYMBOLS
+from pidlib.figures.style import look_plotly
 
 Key = str | tuple[str, ...]
 Lines = Mapping[str, Sequence[float]]
@@ -82,15 +82,18 @@ def slider(
     fig = go.Figure()
     picture = pictures[first]
     for k, line in enumerate(places[first]):
-        look: dict[str, Any] = dict(
-            line=dict(dash=DASHES[(k + 1) % len(DASHES)], width=2.5, color=PALETTE[k % 6])
-        )
+        colour, symbol, dash = look_plotly(k, turn=1)
+        style: dict[str, Any] = dict(line=dict(dash=dash, width=2.5, color=colour))
         if line in points:
-            symbol = SYMBOLS[k % len(SYMBOLS)]
-            look = dict(mode="markers", marker=dict(size=9, symbol=symbol, color=PALETTE[k % 6]))
+            style = dict(mode="markers", marker=dict(size=9, symbol=symbol, color=colour))
         elif len(picture["x"][k]) < 30:
-            look["mode"] = "lines"
-        fig.add_trace(go.Scatter(x=picture["x"][k], y=picture["y"][k], name=line, **look))
+            style["mode"] = "lines"
+        fig.add_trace(go.Scatter(x=picture["x"][k], y=picture["y"][k], name=line, **style))
+
+    def change(key: tuple[str, ...]) -> dict[str, list]:
+        """What plotly's restyle needs: the places too, where lines have their own."""
+        return pictures[key] if own else {"y": pictures[key]["y"]}
+
     fig.update_layout(
         sliders=[
             dict(
@@ -99,7 +102,7 @@ def slider(
                     dict(
                         method="restyle",
                         label=label,
-                        args=[_change(pictures[(*first[:k], label, *first[k + 1 :])], own)],
+                        args=[change((*first[:k], label, *first[k + 1 :]))],
                     )
                     for label in column
                 ],
@@ -122,7 +125,7 @@ def slider(
         fig.update_xaxes(constrain="domain")
         fig.update_yaxes(scaleanchor="x", constrain="domain")
     if len(names) > 1:  # the site reads every combination here
-        fig.layout.meta = {"pictures": [_change(pictures[key], own) for key in product(*labels)]}
+        fig.layout.meta = {"pictures": [change(key) for key in product(*labels)]}
     return fig
 
 
@@ -142,11 +145,6 @@ def _labels(places: Mapping[tuple[str, ...], Lines], names: list[str]) -> list[l
     if lacking:
         raise ValueError(f"no lines for the position {dict(zip(names, lacking[0], strict=True))}")
     return labels
-
-
-def _change(picture: dict[str, list], own: bool) -> dict[str, list]:
-    """What plotly's restyle needs: the places too, where lines have their own."""
-    return picture if own else {"y": picture["y"]}
 
 
 def _picture(x: Sequence[float], lines: Lines) -> dict[str, list[list[float]]]:

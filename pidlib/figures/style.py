@@ -18,8 +18,20 @@ PALETTE = ("#3b82c4", "#d4711c", "#2f9463", "#c4504b", "#8a6fc0", "#9c7a3c")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 DASHES = ("dash", "solid", "dot", "dashdot", "longdash", "longdashdot")
-_KAGGLE = Path("/kaggle/input")  # by which plotly knows the place
 STYLES = ("--", "-", ":", "-.", (0, (7, 2)), (0, (7, 2, 1, 2)))
+LOOKS = 6  # different colours, markers and dashes; each of the tuples above has so many
+_KAGGLE = Path("/kaggle/input")  # by which plotly knows the place
+
+
+def look(k: int, turn: int = 0) -> dict[str, Any]:
+    """Colour, marker and dashes of the k-th line in matplotlib, the dashes `turn` further on."""
+    style = STYLES[(k + turn) % LOOKS]
+    return dict(color=PALETTE[k % LOOKS], marker=MARKERS[k % LOOKS], linestyle=style)
+
+
+def look_plotly(k: int, turn: int = 0) -> tuple[str, str, str]:
+    """The same in plotly: colour, symbol and dashes."""
+    return PALETTE[k % LOOKS], SYMBOLS[k % LOOKS], DASHES[(k + turn) % LOOKS]
 
 
 def use_book_style() -> None:
@@ -66,12 +78,11 @@ def use_book_style() -> None:
     )
     pio.templates.default = "book"
     _choose_renderer()
-    clear = {f"{part}.facecolor": "none" for part in ("figure", "axes", "savefig")}
-    ink = {k: INK for k in ("text.color", "axes.labelcolor", "axes.edgecolor")}
-    ink |= {"xtick.color": INK, "ytick.color": INK}
-    mpl.rcParams.update(clear | ink)
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     mpl.rcParams.update(
-        {
+        dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+        | dict.fromkeys(inked, INK)
+        | {
             "savefig.transparent": True,
             "grid.color": "#808080",
             "grid.alpha": 0.25,
@@ -139,15 +150,13 @@ def _plain(value: Any, digits: int) -> Any:
     """Plotly's JSON with arrays decoded to lists and floats rounded."""
     if isinstance(value, dict) and {"bdata", "dtype"} <= value.keys():
         array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
-        if "shape" in value:
-            array = array.reshape([int(k) for k in str(value["shape"]).split(",")])
-        return _plain(array, digits)
+        shape = str(value.get("shape", array.size)).split(",")
+        value = array.reshape([int(k) for k in shape])
     if isinstance(value, dict):
         return {key: _plain(item, digits) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist(), digits)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(item, digits) for item in value]
-    if isinstance(value, float | np.floating):
-        return round(float(value), digits) + 0.0  # no -0.0: its sign is rounding noise
-    return int(value) if isinstance(value, np.integer) else value
+    # no -0.0: its sign is rounding noise
+    return round(value, digits) + 0.0 if isinstance(value, float) else value

@@ -60,15 +60,13 @@ def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -
     >>> print_counts({"synonym": (20, 100)}, header="count")
     what     count    n     %  95 % interval
     synonym     20  100  20.0  13.3 to 28.9
-
-    Source: Wilson's score interval, from scipy.
     """
     rows = []
-    for name, (found, asked) in counts.items():
-        if not 0 <= found <= asked or asked < 1:  # not every scipy refuses that
-            raise ValueError(f"{found} of {asked} ({name}) make no proportion")
-        low, high = binomtest(int(found), int(asked)).proportion_ci(method="wilson")
-        row = {"what": name, header: int(found), "n": int(asked), "%": 100 * found / asked}
+    for name, (k, n) in counts.items():
+        if not 0 <= k <= n or n < 1:  # not every scipy refuses that
+            raise ValueError(f"{k} of {n} ({name}) make no proportion")
+        low, high = binomtest(int(k), int(n)).proportion_ci(method="wilson")
+        row = {"what": name, header: int(k), "n": int(n), "%": 100 * k / n}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
     print_table(rows, digits=1)
 

@@ -6,14 +6,14 @@ import json
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 import experiments.benchmarks.control as benchmarks
 from experiments.benchmarks import attacks
 from experiments.benchmarks.control import ControlBenchmark
 from experiments.experiment import record
+from pidlib.data.batches import batches
 from pidlib.evaluation.results import read_result
-from pidlib.evaluation.timing import operations, overhead
+from pidlib.evaluation.timing import control_cost, operations
 from pidlib.pid import PIDController
 
 
@@ -35,17 +35,17 @@ def test_operations_of_the_control_are_those_of_its_products(setup, tiny):
     assert operations(model, inputs, controller) - operations(model, inputs) == expected > 0
 
 
-def test_overhead_brackets_its_median_and_leaves_the_model_free(setup):
-    model, controller, inputs = setup
-    taken = overhead(model, controller, inputs, rounds=5)
-    assert taken.low <= taken.ratio <= taken.high
-    with torch.no_grad():
-        more = operations(model, inputs, controller) / operations(model, inputs)
-    assert taken.bound == more > 1
+def test_the_cost_brackets_its_median_and_leaves_the_model_free(setup, tiny):
+    model, controller, _ = setup
+    tokenizer, rows = tiny.tokenizer(), tiny.rows(20)
+    taken = control_cost(model, tokenizer, rows, controller, repeats=5, batch_size=20)
+    assert taken.low <= taken.ratio <= taken.high and taken.rounds == 5
+    inputs = [batch.inputs for batch in batches(tokenizer, rows, 20)]
+    assert taken.bound == operations(model, inputs, controller) / operations(model, inputs) > 1
     assert len(taken.forms) == 3
-    assert f"bound {more:.3f}" in str(taken)
+    assert f"bound {taken.bound:.3f}" in str(taken)
     with pytest.raises(ValueError, match="0 rounds"):
-        overhead(model, controller, inputs, rounds=0)
+        control_cost(model, tokenizer, rows, controller, repeats=0)
 
 
 def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-import pidlib.evaluation.timing as cost
 from experiments.benchmarks.sizes import SizesBenchmark
 from experiments.experiment import record
+from pidlib import pid
+from pidlib.evaluation import sizes, timing
 from pidlib.evaluation.results import read_result
-from pidlib.evaluation.timing import RandomControl, build, measure, ratio, size_cost
+from pidlib.evaluation.sizes import random_control, random_model, size_cost
+from pidlib.evaluation.timing import measure, operations, ratio
 from pidlib.pontryagin import Pontryagin
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
@@ -22,13 +24,13 @@ SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return build("BERTLarge", depth=3, intermediate_size=24, **SMALL)
+    return random_model("BERTLarge", num_hidden_layers=3, intermediate_size=24, **SMALL)
 
 
 @pytest.mark.parametrize("terms", ["P", "PD"])
 def test_the_naive_control_is_the_same_control(model, tiny, terms):
     inputs = tiny.inputs("bert")
-    control = RandomControl(model, terms, None, {"P": 0.25, "D": 0.5})
+    control = random_control(model, terms, None, {"P": 0.25, "D": 0.5})
     with torch.no_grad():
         base = model(**inputs).logits
         with control.attached(model):
@@ -43,7 +45,7 @@ def test_the_naive_control_is_the_same_control(model, tiny, terms):
 
 def test_pmp_starts_from_that_control(model, tiny):
     inputs = tiny.inputs("bert")
-    control = RandomControl(model, "PD", None, {"P": 0.25, "D": 0.5})
+    control = random_control(model, "PD", None, {"P": 0.25, "D": 0.5})
     with control.attached(model), torch.no_grad():
         expected = model(**inputs).logits
     still = Pontryagin(control, sweeps=0).solve(model, inputs).output.logits
@@ -55,9 +57,8 @@ def test_pmp_starts_from_that_control(model, tiny):
 def test_bound_counts_one_dense_product_a_state(model):
     found = size_cost(model, "small", "all", batch=2, rounds=2, sweeps=1, tokens=8)
     assert found.controlled == found.depth == 3 and found.width == 16
-    with torch.inference_mode():
-        ids = torch.randint(5, 50, (2, 8))
-        flops = cost._operations(model, {"input_ids": ids, "attention_mask": ids > 0}, None)
+    ids = torch.randint(5, 50, (2, 8))
+    flops = operations(model, [{"input_ids": ids, "attention_mask": ids > 0}])
     assert found.bound == pytest.approx(1 + 3 * 2 * 16 * 16 * 16 / flops)
     assert found.pmp is not None and found.per_sweep > 0
     assert found.ours.low <= found.ours.value <= found.ours.high
@@ -65,14 +66,16 @@ def test_bound_counts_one_dense_product_a_state(model):
 
 def test_published_states_are_those_of_the_published_code():
     changes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8}
-    control = RandomControl(build("RoBERTaBase", vocab_size=50, **changes), "PD", "published")
+    control = random_control(
+        random_model("RoBERTaBase", vocab_size=50, **changes), "PD", "published"
+    )
     assert control.hooked == [0, 1, 2]
 
 
 def test_result_file_is_whole(tmp_path, monkeypatch):
     tiny = {"intermediate_size": 24, "num_hidden_layers": 3, **SMALL}
-    monkeypatch.setitem(cost.ARCHITECTURES, "tiny", ("bert", tiny))
-    monkeypatch.setitem(cost.PUBLISHED, ("bert", 3), 1)
+    monkeypatch.setitem(sizes.ARCHITECTURES, "tiny", ("bert", tiny))
+    monkeypatch.setitem(pid.PUBLISHED, ("bert", 3), 1)
     said = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     record(SizesBenchmark(("tiny",), batch=2, rounds=2), tmp_path, report=said.append)
@@ -87,14 +90,14 @@ def test_result_file_is_whole(tmp_path, monkeypatch):
 
 def test_bad_settings_are_named(model):
     with pytest.raises(ValueError, match="unknown architecture 'T5'"):
-        build("T5")
+        random_model("T5")
     cpu, base = torch.device("cpu"), {"base": nullcontext}
     with pytest.raises(ValueError, match="0 rounds"):
         measure(lambda: None, base, cpu, rounds=0)
     with pytest.raises(ValueError, match="a 'base'"):
         measure(lambda: None, {"ours": nullcontext}, cpu, rounds=1)
-    with pytest.raises(ValueError, match="no choice of states for bert of 3"):
-        RandomControl(model, layers="published")
+    with pytest.raises(ValueError, match="no choice of layers for 'bert' of 3"):
+        random_control(model, layers="published")
 
 
 def test_ratios_are_to_the_base_of_the_same_round(monkeypatch):
@@ -106,10 +109,10 @@ def test_ratios_are_to_the_base_of_the_same_round(monkeypatch):
         yield
         inside.pop()
 
-    def timed(_device):
-        return lambda call: (inside[-1] if inside else 1.0) * next(clock)
+    def timed(_call, _device):
+        return (inside[-1] if inside else 1.0) * next(clock)
 
-    monkeypatch.setattr(cost, "_clock", timed)
+    monkeypatch.setattr(timing, "_seconds", timed)
     taken = measure(lambda: None, {"base": nullcontext, "twice": twice}, None, rounds=40)
     found = ratio(taken["twice"], taken["base"])
     assert len(taken["base"]) == 40 and found.value == pytest.approx(2, rel=0.05)

@@ -9,7 +9,7 @@ import torch
 from experiments.adapters import TRAININGS, make_adapter
 from experiments.training import LoraSettings
 from pidlib.data.labels import LABELS
-from pidlib.evaluation.accuracy import accuracy, predict
+from pidlib.evaluation.accuracy import Proportion, predict, right_answers
 from pidlib.models import (
     ADAPTERS,
     BASE_SHA256,
@@ -66,8 +66,8 @@ def test_the_record_tells_what_it_was_trained_on():
 def test_accuracy_on_captions_is_the_recorded_one(captions_test):
     model, tokenizer = load_model("minilm-nli")
     recorded = next(p for p in training_record()["measured"] if p["data"] == "captions test")
-    share = accuracy(model, tokenizer, captions_test)
-    low, high = share.interval(0.999)
+    right = right_answers(model, tokenizer, captions_test)
+    low, high = Proportion(int(right.sum()), len(right)).interval(0.999)
     assert low <= recorded["right"] / recorded["n"] <= high
 
 
@@ -83,8 +83,8 @@ def test_accuracy_on_snli(real_data):
     from pidlib.data.nli import load_nli
 
     model, tokenizer = load_model("minilm-nli")
-    share = accuracy(model, tokenizer, load_nli("snli-test", n=1500))
-    assert share.interval(0.99)[1] >= 0.80
+    right = right_answers(model, tokenizer, load_nli("snli-test", n=1500))
+    assert Proportion(int(right.sum()), len(right)).interval(0.99)[1] >= 0.80
 
 
 def test_unknown_names_list_the_known():

@@ -646,7 +646,7 @@ def test_result_files_with_any_change(place, raw, data):
     path.unlink()
     if found is not None:
         assert len(provenance(found).splitlines()) >= 2
-        reasons = is_stale(found, configuration={"c": 1}, data_sha256="x", model_sha256="y")
+        reasons = is_stale(found, configuration={"c": 1}, rows=[], model="minilm-nli")
         assert len(reasons) >= 3
         assert parse_json(json.dumps(found, allow_nan=False)) == found
 

@@ -3,20 +3,17 @@
 import json
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from pidlib.evaluation.claims import (
     FAILS,
     HOLDS,
-    MODELS,
     OPEN,
     PARTLY,
     VERDICTS,
-    _gain,
-    _pmp,
     claims,
 )
+from pidlib.evaluation.paper_cells import MODELS, gain, pmp_gap
 from pidlib.evaluation.results import ASSETS, paper_table
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
@@ -46,12 +43,12 @@ def test_every_number_of_the_papers_tables_is_there():
 
 def test_sums_over_the_tables():
     """Means that a separate count of the LaTeX gives."""
-    assert _gain("snli").mean() == pytest.approx(5.95, abs=0.006)
-    assert _gain("mnli").mean() == pytest.approx(5.02, abs=0.006)
-    assert np.concatenate([_gain("snli"), _gain("mnli")]).mean() == pytest.approx(5.49, abs=0.006)
-    assert _gain("snli", attacks=["None"]).mean() == pytest.approx(-0.54, abs=0.006)
+    assert gain("snli").mean() == pytest.approx(5.95, abs=0.006)
+    assert gain("mnli").mean() == pytest.approx(5.02, abs=0.006)
+    assert gain(("snli", "mnli")).mean() == pytest.approx(5.49, abs=0.006)
+    assert gain("snli", attacks=["None"]).mean() == pytest.approx(-0.54, abs=0.006)
     for threshold, mean in ((0.99, -1.99), (0.95, -0.58), (0.9, 9.46), (0.85, 15.16)):
-        assert _pmp(threshold).mean() == pytest.approx(mean, abs=0.006)
+        assert pmp_gap(threshold).mean() == pytest.approx(mean, abs=0.006)
 
 
 def test_verdicts_are_those_of_an_independent_audit():
@@ -90,26 +87,27 @@ def test_models_are_those_of_the_tables():
 
 
 def test_what_is_not_recorded_is_said_so(tmp_path):
-    from experiments.measured import claims_page, measured
+    from claims import claims_page
+    from measured import measured
 
-    told = measured(tmp_path)
-    assert list(told) == list(range(1, 40))
-    text, page = told[1]
+    texts = measured(tmp_path)
+    assert set(texts) == {claim.slug for claim in claims()}
+    text, page = texts["distilbert_snli"]
     assert text.startswith("Not measured yet") and page is None
-    assert told[39][1] is not None  # needs no trial
+    assert texts["simulated"][1] is not None  # needs no trial
     page = claims_page(tmp_path)
     assert page.count("**Verdict: ") == 39 and page.count("| does not hold | 5 |") == 1
 
 
 def test_measured_text_follows_the_recorded_trials():
     from contents import ROOT
-    from experiments.measured import measured
+    from measured import measured
     from pidlib.evaluation.results import read_result
     from pidlib.evaluation.trial_results import gains_over_none
 
     folder = ROOT / "book" / "results"
     result = read_result(folder / "trial-snli-test-minilm-nli.json")
     gain = gains_over_none(result, "P-D 99 %")
-    told = measured(folder)[1][0]
+    told = measured(folder)["distilbert_snli"][0]
     assert f"no attack {100 * gain['clean'].gain:+.1f}" in told
     assert f"{100 * gain['textfooler'].gain:+.1f};" in told

@@ -8,23 +8,20 @@ import numpy as np
 import pytest
 
 from experiments.contrast import ContrastTrial
+from experiments.contrast_rows import ENTAILED, before, contrasts, edited
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.attacks.wordnet import WordNet, wordnet_folder
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.contrast import (
-    ENTAILED,
     KINDS,
     RESULT,
     TEXTS,
     Contrast,
-    before,
     by_kind,
-    contrasts,
-    edited,
     edits_of,
     heard,
-    kept,
     of_rows,
+    still_entailed,
 )
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import answers, gains_over_none
@@ -165,7 +162,7 @@ def test_the_record_agrees_with_its_counts(recorded):
         for group in (KINDS, TEXTS):
             assert sum(kinds[key].n for key in group) == len(made)
             assert sum(kinds[key].lost for key in group) == whole["lost"]
-        wrong, n = kept(recorded, name)
+        wrong, n = still_entailed(recorded, name)
         assert 0 < wrong < n == recorded["counts"][name]["before"]["right"]
         assert of_rows(recorded, name).n == len({one.id for one in made})
     assert recorded["data"]["read_by_adapter"] == sets["counterfactual"]["n"]  # all of them

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from pidlib.data.nli import fingerprint
 from pidlib.evaluation.results import is_stale, paper_table, provenance, read_result, write_result
 from pidlib.io.files import check_sha256, sha256, write_json
+from pidlib.models import training_record
 
 PARTS = dict(
     command="python -m experiments run trial",
@@ -72,13 +74,25 @@ def test_what_json_cannot_hold_leaves_the_old_file(tmp_path):
 
 
 def test_staleness_names_what_differs(tmp_path):
-    result = write_result(tmp_path / "one.json", **PARTS)
-    same = {"configuration": PARTS["configuration"], "data_sha256": "a" * 64}
-    assert is_stale(result, **same, model_sha256="b" * 64) == []
+    rows = [{"premise": "a", "hypothesis": "b", "label": 0}]
+    own = {
+        "data": {"name": "made", "n": 1, "sha256": fingerprint(rows)},
+        "model": {"name": "m", "sha256": training_record("minilm-nli")["adapter"]["sha256"]},
+    }
+    result = write_result(tmp_path / "one.json", **(PARTS | own))
+    settings = PARTS["configuration"]
+    assert is_stale(result, configuration=settings, rows=rows, model="minilm-nli") == []
+    assert is_stale(result) == []
     reasons = is_stale(
-        result, configuration={"c": 1.0, "scheme": "PD"}, data_sha256="f", model_sha256="g"
+        result, configuration={"c": 1.0, "scheme": "PD"}, rows=rows * 2, model="minilm-opt"
     )
-    assert len(reasons) == 3 and "configuration.c: recorded 0.001, expected 1.0" in reasons[0]
+    assert reasons == [
+        "configuration.c: recorded 0.001, expected 1.0",
+        "the data changed",
+        "the model changed",
+    ]
+    with pytest.raises(ValueError, match="unknown adapter 'gpt'"):
+        is_stale(result, model="gpt")
 
 
 def test_checksum(tmp_path):
