@@ -11,7 +11,7 @@ from pidlib.theory.augmented import (
     history_riccati,
     history_rollout,
 )
-from pidlib.theory.chains import ChainApproximation, chain_msa, chain_sweep, quadratic_loss
+from pidlib.theory.chains import chain_msa, chain_sweep, quadratic_loss
 from pidlib.theory.gains import (
     Steady,
     alphas,
