@@ -13,6 +13,7 @@ RULES = {
     "at least 1": lambda value: value >= 1,
     "at least 2": lambda value: value >= 2,
     "between 0 and 1": lambda value: (value >= 0) & (value <= 1),
+    "above 0 and at most 1": lambda value: (value > 0) & (value <= 1),
 }
 
 
