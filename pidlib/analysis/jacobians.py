@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pidlib.hooks import find_blocks, token_mask, uncached
+from pidlib.theory.inputs import number
 
 
 class BlockGeometry(NamedTuple):
@@ -30,7 +31,7 @@ class BlockGeometry(NamedTuple):
     enters : float
         Share of |J v|^2 inside the next subspace, v random outside this one.
 
-    Source: Assumption 2 and Theorem 1; ours.
+    Source: Assumption 2 and Theorem 1.
     """
 
     growth: float
@@ -76,36 +77,32 @@ def block_functions(
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
-    found = find_blocks(model)
+    blocks = find_blocks(model)
     given: list[tuple[tuple, dict]] = []
 
     def note(_module: nn.Module, args: tuple, kwargs: dict) -> None:
         given.append((args, kwargs))
 
-    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in found.modules]
+    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in blocks.modules]
     try:
-        with torch.no_grad(), found.reading() as values:
-            found.model(**uncached(found.model, inputs))
+        with torch.no_grad(), blocks.reading() as values:
+            blocks.model(**uncached(blocks.model, inputs))
             states = [x.clone() for x in values]
     finally:
         for hook in hooks:
             hook.remove()
 
-    def function(t: int) -> Callable[[Tensor], Tensor]:
-        module, (args, kwargs) = found.modules[t], given[t]
+    def function(module: nn.Module, args: tuple, kwargs: dict) -> Callable[[Tensor], Tensor]:
         name = None if args else next(k for k, v in kwargs.items() if v is not None)
 
         def block(x: Tensor) -> Tensor:
-            if name is None:
-                output = module(x, *args[1:], **kwargs)
-            else:
-                output = module(**{**kwargs, name: x})
+            output = module(x, *args[1:], **kwargs) if args else module(**{**kwargs, name: x})
             return output[0] if isinstance(output, tuple) else output
 
         return block
 
     mask = token_mask(inputs.get("attention_mask"), states[0])
-    return states, [function(t) for t in range(found.depth)], mask
+    return states, [function(m, *g) for m, g in zip(blocks.modules, given, strict=True)], mask
 
 
 def block_geometry(
@@ -147,12 +144,11 @@ def block_geometry(
     >>> turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
     >>> first, second = torch.eye(2)[:, :1], torch.eye(2)[:, 1:]
     >>> x, mask = torch.ones(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)
-    >>> found = block_geometry(lambda x: x @ turn.T, x, mask, first, second)
-    >>> round(found.growth, 4), round(found.spread, 4), round(found.leaves, 4)
+    >>> geometry = block_geometry(lambda x: x @ turn.T, x, mask, first, second)
+    >>> round(geometry.growth, 4), round(geometry.spread, 4), round(geometry.leaves, 4)
     (1.0, 0.0, 0.0)
     """
-    if draws < 1:
-        raise ValueError(f"draws is {draws}; give at least 1")
+    number("draws", draws, "at least 1")
     source = torch.Generator().manual_seed(seed)
     real = mask[..., None].to(x)
     here, there = here.to(x), there.to(x)
@@ -174,29 +170,23 @@ def block_geometry(
     def size(v: Tensor) -> float:
         return float((v.detach().double() ** 2).sum())
 
-    first = second = entries = 0.0
-    on = out = off = came = 0.0
+    sums = dict.fromkeys(("v", "Jv", "JJv", "on", "leaves", "off", "enters"), 0.0)
     for _ in range(draws):
         v = random()
         moved = forward(v)
-        entries += size(v)
-        first += size(moved)
-        second += size(back(moved))
-        kept = forward(inside(v, here))
-        on, out = on + size(kept), out + size(kept - inside(kept, there))
-        lost = forward(v - inside(v, here))
-        off, came = off + size(lost), came + size(inside(lost, there))
-    square = first / entries
+        on, off = forward(inside(v, here)), forward(v - inside(v, here))
+        terms = (v, moved, back(moved), on, on - inside(on, there), off, inside(off, there))
+        sums = {k: sums[k] + size(term) for k, term in zip(sums, terms, strict=True)}
+    square = sums["Jv"] / sums["v"]
     v = random()
     top = 0.0
     for _ in range(12):  # power iteration on J^T J
-        v = v / v.norm()
-        v = back(forward(v))
+        v = back(forward(v / v.norm()))
         top = float(v.detach().norm())
     return BlockGeometry(
         growth=square**0.5,
-        spread=max(0.0, second / entries / square**2 - 1) ** 0.5,
+        spread=max(0.0, sums["JJv"] / sums["v"] / square**2 - 1) ** 0.5,
         largest=(top / square) ** 0.5,
-        leaves=out / on if on else 0.0,
-        enters=came / off if off else 0.0,
+        leaves=sums["leaves"] / sums["on"] if sums["on"] else 0.0,
+        enters=sums["enters"] / sums["off"] if sums["off"] else 0.0,
     )

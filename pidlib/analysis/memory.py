@@ -57,10 +57,10 @@ def memory_shares(
         _states(model, tokenizer, rows, changed, part, batch_size)
         for part in (range(half), range(half, len(rows)))
     )
-    found = []
+    shares = []
     for t in range(1, len(fitted.clean) - 1):  # x_T is never controlled
-        x, p, q = measured.clean[t], measured.seen[t], measured.seen[t - 1]
-        wanted, known, before = fitted.clean[t], fitted.seen[t], fitted.seen[t - 1]
+        x, p, q = measured.clean[t], measured.changed[t], measured.changed[t - 1]
+        wanted, known, before = fitted.clean[t], fitted.changed[t], fitted.changed[t - 1]
         estimates = {
             "change": p,
             "alone": _regression(known, wanted)(p),
@@ -68,62 +68,54 @@ def memory_shares(
         }
         estimates["classes"] = estimates["alone"].copy()
         for kind in (False, True):
-            if (fitted.split == kind).sum() < 2:
-                continue
-            apart = _regression(known[fitted.split == kind], wanted[fitted.split == kind])
-            estimates["classes"][measured.split == kind] = apart(p[measured.split == kind])
+            ours, theirs = fitted.split == kind, measured.split == kind
+            if ours.sum() >= 2:
+                estimates["classes"][theirs] = _regression(known[ours], wanted[ours])(p[theirs])
         size = x.var(0).sum()
         errors = {k: (((e - x) ** 2).sum(1).mean() / size) ** 0.5 for k, e in estimates.items()}
-        found.append({"t": t, **{k: float(v) for k, v in errors.items()}})
-    return found
+        shares.append({"t": t, **{k: float(v) for k, v in errors.items()}})
+    return shares
 
 
 class _Words(NamedTuple):
-    """Changed words: states (words, d) by t, clean and as seen; which arrive in several pieces."""
+    """Changed words: states (words, d) by t, clean and changed; which arrive in several pieces."""
 
     clean: list[np.ndarray]
-    seen: list[np.ndarray]
+    changed: list[np.ndarray]
     split: np.ndarray
 
 
 def _states(
     model: Any, tokenizer: Any, rows: Any, changed: Any, part: range, batch_size: int
 ) -> _Words:
-    clean_states, seen_states, split = [], [], []
-    embed = model.get_input_embeddings()
+    embed, batches = model.get_input_embeddings(), []
     texts = {k: [v for v in changed[k][0].values() if isinstance(v, str)] for k in part}
     order = sorted(part, key=lambda k: sum(map(len, texts[k])))  # little is spent on padding
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
-        clean, moved = paired_units(
-            tokenizer,
-            [rows[k] for k in chosen],
-            [changed[k][1] for k in chosen],
-            [changed[k][0] for k in chosen],
-            input_device(model),
-        )
+        moved, edits = zip(*(changed[k] for k in chosen), strict=True)
+        pair = paired_units(tokenizer, [rows[k] for k in chosen], edits, moved, input_device(model))
         with torch.no_grad():
             # Of the tokens themselves: what stands after a split word moves, and is not changed.
-            own = [one.means(embed(one.inputs["input_ids"])) for one in (clean, moved)]
-            pair = [read_states(model, one.inputs).values for one in (clean, moved)]
-        both = clean.whole & moved.whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
-        split.append((moved.sizes()[both] > 1).numpy())
-        for kept, one, values in zip(
-            (clean_states, seen_states), (clean, moved), pair, strict=True
-        ):
-            kept.append([one.means(v)[both].cpu().numpy() for v in values])
-    joined = [
-        [np.concatenate(state) for state in zip(*kept, strict=True)]
-        for kept in (clean_states, seen_states)
-    ]
-    if len(joined[0][0]) == 0:
+            own = [units.means(embed(units.inputs["input_ids"])) for units in pair]
+            states = [read_states(model, units.inputs).values for units in pair]
+        both = pair[0].whole & pair[1].whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
+        means = [
+            [units.means(x)[both].cpu().numpy() for x in values]
+            for units, values in zip(pair, states, strict=True)
+        ]
+        batches.append((*means, (pair[1].sizes()[both] > 1).numpy()))
+    *both, split = zip(*batches, strict=True)
+    joined = ([np.concatenate(state) for state in zip(*parts, strict=True)] for parts in both)
+    words = _Words(*joined, np.concatenate(split))
+    if len(words.split) == 0:
         raise ValueError(f"no word of {len(part)} rows was changed; give more rows or more edits")
-    return _Words(*joined, np.concatenate(split))
+    return words
 
 
-def _regression(seen: np.ndarray, wanted: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The map of the least squared error, with the covariance of what is seen shrunk."""
-    m, w = seen.mean(0), wanted.mean(0)
-    covariance = shrunk((seen - m).T @ (seen - m) / len(seen), len(seen))
-    A = np.linalg.solve(covariance, (seen - m).T @ (wanted - w) / len(seen))
+def _regression(known: np.ndarray, wanted: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """The map of the least squared error, with the covariance of what is known shrunk."""
+    m, w = known.mean(0), wanted.mean(0)
+    covariance = shrunk((known - m).T @ (known - m) / len(known), len(known))
+    A = np.linalg.solve(covariance, (known - m).T @ (wanted - w) / len(known))
     return lambda x: (x - m) @ A + w

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,72 +97,47 @@ def error_profiles(
     if len(rows) != len(attacked):
         raise ValueError(f"{len(attacked)} attacked rows for {len(rows)} rows")
     alike = _same_length(tokenizer, rows, attacked)
-    same = [k for k in alike if texts([rows[k]]) != texts([attacked[k]])]
-    if not same:
+    changed = [k for k in alike if texts([rows[k]]) != texts([attacked[k]])]
+    if not changed:
         raise ValueError("no changed text has as many tokens as its clean form")
     basis = controller.bases.basis("P", 0, controller.variance)
-    left = attenuation(controller.depth, controller.c)
-    parts: dict[str, list[np.ndarray]] = {}
+    left = torch.from_numpy(attenuation(controller.depth, controller.c))[:, None, None, None]
+    profiles: dict[str, list[np.ndarray]] = defaultdict(list)
     energy, tokens = 0.0, 0
-    for start in range(0, len(same), batch_size):
-        chosen = same[start : start + batch_size]
+    for start in range(0, len(changed), batch_size):
+        chosen = changed[start : start + batch_size]
         clean = _encode(tokenizer, [rows[k] for k in chosen], input_device(model))
         moved = _encode(tokenizer, [attacked[k] for k in chosen], input_device(model))
-        x = _states(model, clean)
         mask = clean["attention_mask"].cpu().double()
-        z = _states(model, moved)
+        x, z = _states(model, clean), _states(model, moved)
         with controller.attached(model):
             held = _states(model, moved)
         energy = energy + ((x**2).sum(-1) * mask).sum((1, 2)).numpy()
         tokens += int(mask.sum())
-        found = {
-            "controlled": _per_token(held - x, mask),
-            "free": _per_token(z - x, mask),
-            **_predictions(z[0] - x[0], x[0], basis, left, mask),
-            "first": (held - x)[:, :, 0].norm(dim=-1).T.numpy(),
-            "first_free": (z - x)[:, :, 0].norm(dim=-1).T.numpy(),
+        (on, off), (_, bias) = _split(z[0] - x[0], basis), _split(x[0], basis)
+        squares = {  # (T + 1, B, l)
+            "": ((held - x) ** 2).sum(-1),
+            "free": ((z - x) ** 2).sum(-1),
+            "theorem": (on**2).sum(-1) + (left**2 * off**2).sum(-1),
+            "general": (on**2).sum(-1) + ((left * off - (1 - left) * bias) ** 2).sum(-1),
         }
-        for name, value in found.items():
-            parts.setdefault(name, []).append(value)
-    whole = {name: np.concatenate(values) for name, values in parts.items()}
-    scale = np.sqrt(energy / tokens)
+        for name, square in squares.items():
+            mean = (square * mask).sum(-1) / mask.sum(-1)
+            profiles[name or "controlled"].append(mean.sqrt().T.numpy())
+            profiles[f"first_{name}".strip("_")].append(square[:, :, 0].sqrt().T.numpy())
     return ErrorProfiles(
-        **whole,
-        scale=scale,
-        pairs=len(same),
+        **{name: np.concatenate(values) for name, values in profiles.items()},
+        scale=np.sqrt(energy / tokens),
+        pairs=len(changed),
         left_out=len(rows) - len(alike),
-        unchanged=len(alike) - len(same),
+        unchanged=len(alike) - len(changed),
     )
 
 
-def _predictions(
-    z: Tensor, x: Tensor, basis: Tensor, left: np.ndarray, mask: Tensor
-) -> dict[str, np.ndarray]:
-    """Theorem 1 from the first states (B, l, d), with and without its bias."""
-
-    def split(v: Tensor) -> tuple[Tensor, Tensor]:
-        inside = (v @ basis) @ basis.T
-        return inside, v - inside
-
-    (on, off), (_, bias) = split(z), split(x)
-    a = torch.from_numpy(left)[:, None, None, None]
-    theorem = (on**2).sum(-1) + (a**2 * off**2).sum(-1)  # (T + 1, B, l)
-    general = (on**2).sum(-1) + ((a * off - (1 - a) * bias) ** 2).sum(-1)
-    return {
-        "theorem": _mean(theorem, mask),
-        "general": _mean(general, mask),
-        "first_theorem": theorem[:, :, 0].sqrt().T.numpy(),
-        "first_general": general[:, :, 0].sqrt().T.numpy(),
-    }
-
-
-def _per_token(error: Tensor, mask: Tensor) -> np.ndarray:
-    return _mean((error**2).sum(-1), mask)
-
-
-def _mean(squares: Tensor, mask: Tensor) -> np.ndarray:
-    """Root of the mean over real tokens, (B, T + 1)."""
-    return ((squares * mask).sum(-1) / mask.sum(-1)).sqrt().T.numpy()
+def _split(v: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+    """Parts in and off a subspace."""
+    inside = (v @ basis) @ basis.T
+    return inside, v - inside
 
 
 def _states(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
@@ -170,18 +146,16 @@ def _states(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def _encode(tokenizer: Any, rows: list, device: Any) -> dict[str, Tensor]:
-    first, second = texts(rows)
     inputs = tokenizer(
-        first, second, padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt"
+        *texts(rows), padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt"
     )
     return dict(inputs.to(device))
 
 
 def _same_length(tokenizer: Any, rows: Sequence, attacked: Sequence) -> list[int]:
-    lengths = []
-    for part in (rows, attacked):
-        first, second = texts(part)
-        lengths.append([len(ids) for ids in tokenizer(first, second)["input_ids"]])
+    lengths = (
+        [len(ids) for ids in tokenizer(*texts(part))["input_ids"]] for part in (rows, attacked)
+    )
     return [k for k, (a, b) in enumerate(zip(*lengths, strict=True)) if a == b <= MAX_LENGTH]
 
 
@@ -216,22 +190,16 @@ def outside_norms(
     one for "the combination of P, I, and D" and does not say which.
     """
     depth, tokens = bases.origin.depth, 0
-    terms = list(bases.values)
-    frames = {i: [bases.basis(i, t, variance) for t in range(depth)] for i in terms}
-    sums = {i: np.zeros(depth) for i in terms}
+    frames = {i: [bases.basis(i, t, variance) for t in range(depth)] for i in bases.values}
+    sums = {i: np.zeros(depth) for i in frames}
     for start in range(0, len(rows), batch_size):
         part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
         inputs = _encode(tokenizer, part, input_device(model))
         mask = inputs["attention_mask"].bool().cpu()
-        states = _states(model, inputs)[:depth]
-        seen = {
-            "P": states,
-            "I": states.cumsum(0),
-            "D": torch.cat([states[:1], states.diff(dim=0)]),
-        }
-        for i in terms:
+        x = _states(model, inputs)[:depth]
+        terms = {"P": x, "I": x.cumsum(0), "D": torch.cat([x[:1], x.diff(dim=0)])}
+        for i in frames:
             for t, basis in enumerate(frames[i]):
-                s = seen[i][t][mask]
-                sums[i][t] += float((s - (s @ basis) @ basis.T).norm(dim=-1).sum())
+                sums[i][t] += float(_split(terms[i][t][mask], basis)[1].norm(dim=-1).sum())
         tokens += int(mask.sum())
     return {i: total / tokens for i, total in sums.items()}

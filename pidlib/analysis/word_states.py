@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from pidlib.attacks.outcomes import Outcome
+from pidlib.data.alignment import Units, paired_units
 from pidlib.data.batches import input_device
-from pidlib.data.edits import rebuild, row_hash, word_spans
+from pidlib.data.edits import COLUMNS, Edit, rebuild, row_hash, word_spans
 from pidlib.hooks import read_states
 
 
@@ -66,90 +67,49 @@ def word_states(
     Source: Table 7 (embedding errors). Departure: the paper does not say how it compares
     texts of different length; here word by word.
     """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(f"{type(tokenizer).__name__} doesn't tell the places of its tokens")
     if len(rows) != len(outcomes):
         raise ValueError(f"{len(outcomes)} outcomes for {len(rows)} rows")
     for k, outcome in enumerate(outcomes):
         if outcome.row and outcome.row != row_hash(rows[k]):
             raise ValueError(f"outcome {k} (id {outcome.id}) is not of row {k}; align the two")
-    found = []
+    states: list[WordStates] = []
     for start in range(0, len(rows), batch_size):
         part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
-        made = outcomes[start : start + batch_size]
-        columns = [c for c in ("premise", "hypothesis", "text") if c in part[0]]
-        moved = [rebuild(row, o.edits) for row, o in zip(part, made, strict=True)]
-        places = [_places(row, o, columns) for row, o in zip(part, made, strict=True)]
-        before = _read(model, tokenizer, part, columns, [p.clean for p in places])
-        after = _read(model, tokenizer, moved, columns, [p.attacked for p in places])
-        for place, x, z in zip(places, before, after, strict=True):
-            keep = [k for k in range(len(x)) if x[k] is not None and z[k] is not None]
-            if not keep:
-                raise ValueError(f"row {len(found)} has no word that the tokenizer keeps whole")
-            found.append(
-                WordStates(
-                    np.stack([x[k] for k in keep]),
-                    np.stack([z[k] for k in keep]),
-                    place.edited[keep],
-                    tuple(place.words[k] for k in keep),
-                )
-            )
-    return found
+        edits = [outcome.edits for outcome in outcomes[start : start + batch_size]]
+        moved = [rebuild(*pair) for pair in zip(part, edits, strict=True)]
+        pair = paired_units(tokenizer, part, edits, moved, input_device(model))
+        clean, attacked = (_means(model, units) for units in pair)
+        whole = (pair[0].whole & pair[1].whole).numpy()
+        words = [_words(*pair) for pair in zip(part, edits, strict=True)]
+        special = (len(whole) - sum(map(len, words))) // len(words)  # as many in each row
+        first = 0
+        for row in words:
+            first += special
+            units = first + np.flatnonzero(whole[first : first + len(row)])
+            if not len(units):
+                raise ValueError(f"row {len(states)} has no word that the tokenizer keeps whole")
+            texts, edited = zip(*(row[k - first] for k in units), strict=True)
+            states.append(WordStates(clean[units], attacked[units], np.array(edited), texts))
+            first += len(row)
+    return states
 
 
-class _Places(NamedTuple):
-    """Column number, first and last character of each word, before and after the attack."""
-
-    clean: list[tuple[int, int, int]]
-    attacked: list[tuple[int, int, int]]
-    edited: np.ndarray
-    words: list[str]
-
-
-def _places(row: Mapping[str, Any], outcome: Outcome, columns: Sequence[str]) -> _Places:
-    new = {(edit.column, edit.word): edit.replacement for edit in outcome.edits}
-    clean, attacked, edited, words = [], [], [], []
-    for number, column in enumerate(columns):
-        shift = 0
-        for k, (start, end) in enumerate(word_spans(row[column])):
-            word = row[column][start:end]
-            now = new.get((column, k), word)
-            clean.append((number, start, end))
-            attacked.append((number, start + shift, start + shift + len(now)))
-            edited.append((column, k) in new)
-            words.append(word)
-            shift += len(now) - len(word)
-    return _Places(clean, attacked, np.array(edited, dtype=bool), words)
+def _words(row: Mapping[str, Any], edits: Sequence[Edit]) -> list[tuple[str, bool]]:
+    """Words of a row as `paired_units` numbers them, and whether each was replaced."""
+    places = {(edit.column, edit.word) for edit in edits}
+    return [
+        (row[column][start:end], (column, k) in places)
+        for column in COLUMNS
+        if isinstance(row.get(column), str)
+        for k, (start, end) in enumerate(word_spans(row[column]))
+    ]
 
 
-def _read(
-    model: Any, tokenizer: Any, rows: list, columns: Sequence[str], places: list
-) -> list[list[np.ndarray | None]]:
-    """Mean state (T + 1, d) of each word of each row, None where it has no token."""
-    inputs = tokenizer(
-        *([row[c] for row in rows] for c in columns),
-        padding=True,
-        truncation=True,
-        max_length=256,
-        return_tensors="pt",
-        return_offsets_mapping=True,
-    )
-    offsets = inputs.pop("offset_mapping").numpy()
+def _means(model: Any, units: Units) -> np.ndarray:
+    """Mean states (U, T + 1, d) of each unit."""
     with torch.no_grad():
-        states = read_states(model, inputs.to(input_device(model))).values
-    stack = torch.stack([x.float().cpu() for x in states], dim=2).numpy()  # (B, l, T + 1, d)
-    found = []
-    for b, spans in enumerate(places):
-        owner = np.array([-1 if s is None else s for s in inputs.sequence_ids(b)])
-        starts, ends = offsets[b, :, 0], offsets[b, :, 1]
-        means: list[np.ndarray | None] = []
-        for number, start, end in spans:
-            # some tokenizers count the space before a word to its first token
-            inside = (owner == number) & (starts < end) & (ends > start) & (ends > starts)
-            whole = inside.any() and ends[inside].max() >= end
-            means.append(stack[b, inside].mean(0) if whole else None)
-        found.append(means)
-    return found
+        states = read_states(model, units.inputs).values
+    return torch.stack([units.means(x).cpu() for x in states], dim=1).numpy()
 
 
 def relative_errors(states: Sequence[WordStates], edited: bool) -> np.ndarray:
@@ -177,7 +137,6 @@ def relative_errors(states: Sequence[WordStates], edited: bool) -> np.ndarray:
         for s in states
     ]
     chosen = [p[s.edited == edited] for p, s in zip(parts, states, strict=True)]
-    values = np.concatenate(chosen) if chosen else np.zeros((0, 1))
-    if not len(values):
+    if not any(map(len, chosen)):
         raise ValueError(f"no word that was {'edited' if edited else 'left alone'}")
-    return values.mean(0)
+    return np.concatenate(chosen).mean(0)

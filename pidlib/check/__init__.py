@@ -14,15 +14,18 @@ from pidlib.check.assumptions import (
 )
 from pidlib.check.attacks import attack_rates, tokens_of_word, word_order
 from pidlib.check.dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
-from pidlib.check.errors import best_cost, exit_error, layers_needed, split
 from pidlib.check.estimation import bias_variance, chosen_setting, next_estimate
 from pidlib.check.gains import (
+    best_cost,
     cost_for_share,
+    exit_error,
     gain_step,
+    layers_needed,
     mean_gain_excess,
     memory_layers,
     pair_left,
     share_left,
+    split,
 )
 from pidlib.check.models import (
     cheapest,
@@ -43,22 +46,26 @@ from pidlib.check.pontryagin import (
     largest_step,
 )
 from pidlib.check.riccati import bellman_step, feedback_cost, halving_cost, two_projections
-from pidlib.check.robustness import paired_counts, pd_control, six_layers
-from pidlib.check.states import clean_bias, shared_directions, smallest_rank
 from pidlib.check.subspaces import (
+    clean_bias,
     curve_rank,
     distance_to_span,
     embedding_projection,
     merged_covariance,
     mode_product,
+    shared_directions,
+    smallest_rank,
 )
 from pidlib.check.trials import (
     beyond_placebo,
     constant_accuracy,
+    paired_counts,
+    pd_control,
     pooled_gain,
     rows_needed,
     same_size,
     scheme_control,
+    six_layers,
     total_gain,
     withstanding,
     worst_case,

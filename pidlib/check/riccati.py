@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from pidlib.check.judge import judge
+from pidlib.check.judge import Answer, Cases, exercise
 from pidlib.theory.riccati import cost, riccati, rollout
 
 
@@ -20,104 +20,39 @@ def _problems(seed: int, count: int = 5) -> Iterator[tuple[np.ndarray, np.ndarra
         yield thetas, root @ root.swapaxes(1, 2), float(np.exp(random.uniform(-1, 1)))
 
 
-def halving_cost(answer: float | None) -> None:
-    """Check the cost c at which a deep network keeps half of an error per layer.
-
-    Parameters
-    ----------
-    answer : float
-        The cost c, for weight q = 1 and infinite depth.
-
-    Examples
-    --------
-    >>> halving_cost(None)  # doctest: +ELLIPSIS
-    not yet: ...
-
-    Source: ours, chapter on the Riccati recursion.
-    """
-    hint = "put alpha = 1/2 into alpha = 1 / (2 + 1/c - alpha)"
-    judge(
-        answer,
-        iter([((), 2.0)]),
-        hint,
-        "alpha* = 1/2 asks for c = 2, dearer than one layer's c = 1",
-    )
+@exercise("put alpha = 1/2 into alpha = 1 / (2 + 1/c - alpha)")
+def halving_cost(answer: Answer) -> Cases:
+    """Check the cost c at which a deep network keeps half of an error per layer."""
+    yield 2.0, answer()
+    return "alpha* = 1/2 asks for c = 2, dearer than one layer's c = 1"
 
 
-def feedback_cost(answer: Callable) -> None:
-    """Check a function (thetas, Q_state, c, K, x0) -> cost of the feedback u = -K x.
-
-    Parameters
-    ----------
-    answer : function
-        Of arrays (T, d, d), (T, d, d), a number, (T, d, d) and (d,); returns a number.
-
-    Examples
-    --------
-    >>> feedback_cost(lambda *arguments: None)  # doctest: +ELLIPSIS
-    not yet: ...
-
-    Source: Appendix A, the relaxed running loss.
-    """
-
-    def cases() -> Iterator:
-        for k, (thetas, Q, c) in enumerate(_problems(1)):
-            random = np.random.default_rng(k)
-            K, x0 = random.standard_normal((3, 3, 3)) / 2, random.standard_normal(3)
-            wanted = cost(thetas, Q, c, x0, rollout(thetas, K, x0).controls)
-            yield (thetas, Q, c, K, x0), wanted
-
-    hint = "at each layer: u = -K x, v = x + u, add v.Q.v/2 + c u.u/2, then x = theta v"
-    judge(answer, cases(), hint, "this is the cost of any feedback, good or bad")
+@exercise("at each layer: u = -K x, v = x + u, add v.Q.v/2 + c u.u/2, then x = theta v")
+def feedback_cost(answer: Answer) -> Cases:
+    """Check a function (thetas, Q_state, c, K, x0) -> cost of the feedback u = -K x."""
+    for k, problem in enumerate(_problems(1)):
+        random = np.random.default_rng(k)
+        K, x0 = random.standard_normal((3, 3, 3)) / 2, random.standard_normal(3)
+        controls = rollout(problem[0], K, x0).controls
+        yield cost(*problem, x0, controls), answer(*problem, K, x0)
+    return "this is the cost of any feedback, good or bad"
 
 
-def bellman_step(answer: Callable) -> None:
-    """Check a function (S_next, theta, Q, c) -> (S, K), one step of the recursion.
-
-    Parameters
-    ----------
-    answer : function
-        Of three (d, d) arrays and a number; returns two (d, d) arrays.
-
-    Examples
-    --------
-    >>> bellman_step(lambda *arguments: None)  # doctest: +ELLIPSIS
-    not yet: ...
-
-    Source: Proposition 1.
-    """
-
-    def cases() -> Iterator:
-        for thetas, Q, c in _problems(2):
-            solution = riccati(thetas, Q, c)
-            for t in (2, 1, 0):
-                yield (solution.S[t + 1], thetas[t], Q[t], c), (solution.S[t], solution.K[t])
-
-    hint = "M = Q + theta' S_next theta, K = (M + c I)^-1 M, S = c K"
-    judge(answer, cases(), hint, "one step for every layer, from the last back to the first")
+@exercise("M = Q + theta' S_next theta, K = (M + c I)^-1 M, S = c K")
+def bellman_step(answer: Answer) -> Cases:
+    """Check a function (S_next, theta, Q, c) -> (S, K), one step of the recursion."""
+    for thetas, Q, c in _problems(2):
+        solution = riccati(thetas, Q, c)
+        for t in (2, 1, 0):
+            yield (solution.S[t], solution.K[t]), answer(solution.S[t + 1], thetas[t], Q[t], c)
+    return "one step for every layer, from the last back to the first"
 
 
-def two_projections(answer: Callable) -> None:
-    """Check a function phi -> (low, high), the eigenvalues of (Q_1 + Q_2) / 2.
-
-    Parameters
-    ----------
-    answer : function
-        Of the angle in radians between two lines in the plane; returns two numbers.
-
-    Examples
-    --------
-    >>> two_projections(lambda phi: None)  # doctest: +ELLIPSIS
-    not yet: ...
-
-    Source: ours, chapter on the Riccati recursion.
-    """
-
-    def cases() -> Iterator:
-        for phi in (0.0, 0.3, math.pi / 3, math.pi / 2):
-            V, W = np.array([1.0, 0.0]), np.array([math.cos(phi), math.sin(phi)])
-            low, high = np.linalg.eigvalsh(np.eye(2) - (np.outer(V, V) + np.outer(W, W)) / 2)
-            yield (phi,), (low, high)
-
-    hint = "the trace is 1 and the determinant is sin(phi)^2 / 4"
-    judge(answer, cases(), hint, "the mean of two projections is a projection only at phi = 0")
+@exercise("the trace is 1 and the determinant is sin(phi)^2 / 4")
+def two_projections(answer: Answer) -> Cases:
+    """Check a function phi -> (low, high), the eigenvalues of (Q_1 + Q_2) / 2."""
+    for phi in (0.0, 0.3, math.pi / 3, math.pi / 2):
+        V, W = np.array([1.0, 0.0]), np.array([math.cos(phi), math.sin(phi)])
+        mean = np.eye(2) - (np.outer(V, V) + np.outer(W, W)) / 2
+        yield tuple(np.linalg.eigvalsh(mean)), answer(phi)
+    return "the mean of two projections is a projection only at phi = 0"

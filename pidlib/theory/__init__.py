@@ -5,15 +5,13 @@ from __future__ import annotations
 from pidlib.theory.assumptions import leak, residual_gap, violated_errors
 from pidlib.theory.augmented import (
     Complements,
-    HistorySolution,
     history_cost,
     history_dense,
     history_riccati,
     history_rollout,
 )
-from pidlib.theory.chains import ChainApproximation, chain_msa, chain_sweep, quadratic_loss
+from pidlib.theory.chains import chain_msa, chain_sweep, quadratic_loss
 from pidlib.theory.gains import (
-    Steady,
     alphas,
     attenuation,
     generalised_error,
@@ -23,19 +21,17 @@ from pidlib.theory.gains import (
     steady,
     wiener_c,
 )
-from pidlib.theory.kalman import Estimation, estimates_over_depth, parallel_sum, simulated_errors
+from pidlib.theory.kalman import estimates_over_depth, parallel_sum, simulated_errors
 from pidlib.theory.law_comparison import (
     averaged_law,
     bent_contest,
     contest,
-    myopic_law,
     relaxed_law,
     residual_law,
 )
-from pidlib.theory.manifolds import Cloud, bent_curve, curve_cloud
+from pidlib.theory.manifolds import bent_curve, curve_cloud
 from pidlib.theory.plants import Plant, closed_loop, respond, steady_error
 from pidlib.theory.pontryagin import (
-    Approximation,
     basic_msa,
     basic_threshold,
     gradient_msa,
@@ -45,18 +41,15 @@ from pidlib.theory.pontryagin import (
     step_bound,
     sweep,
 )
-from pidlib.theory.projections import DiagonalGains, diagonal_gains, pair_weights
+from pidlib.theory.projections import diagonal_gains, pair_weights
 from pidlib.theory.riccati import RiccatiSolution, cost, dense_solution, riccati, rollout
 from pidlib.theory.subspaces import (
-    Hosvd,
     Moments,
     Subspace,
     energy_off,
     hosvd,
     principal_angles,
     rank_for,
-    subspace_of,
-    unfold,
 )
 from pidlib.theory.systems import (
     LinearSystem,
@@ -68,4 +61,4 @@ from pidlib.theory.systems import (
     simulate,
     tilted_bases,
 )
-from pidlib.theory.wiener import Affine, expected_error, regression_map, shrinkage, wiener_map
+from pidlib.theory.wiener import Affine, expected_error, wiener_map

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pidlib.theory.gains import alphas, attenuation, generalised_error, predicted_error
+from pidlib.theory.inputs import number
 from pidlib.theory.riccati import riccati
 from pidlib.theory.systems import (
     LinearSystem,
@@ -60,6 +61,8 @@ def violated_errors(
     Returns
     -------
     ViolatedErrors
+        `controlled`, `clean` under control, `free` of control and of the `theorem`: root mean
+        squares over inputs at t = 0 to T, as shares of the clean state's norm, (T + 1,) arrays.
 
     Raises
     ------
@@ -72,10 +75,10 @@ def violated_errors(
     >>> bool(np.allclose(errors.controlled, errors.theorem)), float(errors.clean.max()) < 1e-12
     (True, True)
 
-    Source: ours; equations assumptions-residual-network, assumptions-tilt.
+    Source: equations assumptions-residual-network, assumptions-tilt.
     """
-    if not bend >= 0 or not size > 0:
-        raise ValueError(f"bend is {bend} and size {size}; give bend >= 0 and size > 0")
+    number("bend", bend)
+    number("size", size, "positive")
     random = np.random.default_rng(seed)
     linear = conditioned_system(d, r, T, seed, kappa)
     inner, outer = random.standard_normal((2, T, d, d)) / np.sqrt(d)
@@ -87,12 +90,12 @@ def violated_errors(
     z = random.standard_normal((INPUTS, d))
     z *= size / np.linalg.norm(z, axis=1, keepdims=True)
     clean = simulate(system, x0).states
-    found = []
+    errors = []
     for start, feedback in ((x0 + z, K), (x0, K), (x0 + z, None)):
         gap = simulate(system, start, feedback).states - clean
-        found.append(np.sqrt(((gap**2).sum(-1) / (clean**2).sum(-1)).mean(axis=1)))
+        errors.append(np.sqrt(((gap**2).sum(-1) / (clean**2).sum(-1)).mean(axis=1)))
     off = ((z @ linear.complements[0]) ** 2).sum(-1)
-    return ViolatedErrors(*found, np.sqrt(predicted_error(size**2 - off, off, T, c).mean(axis=1)))
+    return ViolatedErrors(*errors, np.sqrt(predicted_error(size**2 - off, off, T, c).mean(axis=1)))
 
 
 class Leak(NamedTuple):
@@ -118,6 +121,8 @@ def leak(system: LinearSystem, z: np.ndarray, c: float) -> Leak:
     Returns
     -------
     Leak
+        `predicted` errors and their parts `leak`, (T + 1, d); `share` (T,), the size of each
+        layer's leak over the most that its condition number allows.
 
     Raises
     ------
@@ -127,11 +132,11 @@ def leak(system: LinearSystem, z: np.ndarray, c: float) -> Leak:
     Examples
     --------
     >>> from pidlib.theory.systems import orthogonal_system
-    >>> found = leak(orthogonal_system(6, 2, 4, seed=0), np.ones(6), c=1.0)
-    >>> bool(abs(found.leak).max() < 1e-12)          # orthogonal layers do not leak
+    >>> parts = leak(orthogonal_system(6, 2, 4, seed=0), np.ones(6), c=1.0)
+    >>> bool(abs(parts.leak).max() < 1e-12)          # orthogonal layers do not leak
     True
 
-    Source: ours; equations assumptions-condition, assumptions-leak.
+    Source: equations assumptions-condition, assumptions-leak.
     """
     if system.thetas.ndim != 3 or np.shape(z) != (system.d,):
         raise ValueError(
@@ -198,10 +203,9 @@ def residual_gap(
     >>> residual_gap(T=3, strength=0.0, systems=2) < 1e-9
     True
 
-    Source: ours, for Table 6; equations assumptions-residual-network, theorem-bias.
+    Source: equations assumptions-residual-network, theorem-bias.
     """
-    if systems < 1:
-        raise ValueError(f"systems is {systems}; give at least 1")
+    number("systems", systems, "at least 1")
     gaps = []
     for seed in range(systems):
         system = residual_system(d, r, T, seed, strength)
@@ -210,9 +214,9 @@ def residual_gap(
         z = random.standard_normal(d)
         z *= size * np.linalg.norm(x0) / np.linalg.norm(z)
         K = riccati(linear.thetas, linear.complements[:T], c).K
-        clean, held = simulate(system, x0), simulate(system, x0 + z, K)
-        true = np.linalg.norm(held.states[-1] - clean.states[-1])
+        clean, controlled = simulate(system, x0), simulate(system, x0 + z, K)
+        true = np.linalg.norm(controlled.states[-1] - clean.states[-1])
         q, vectors = np.linalg.eigh(linear.complements[0])
-        said = generalised_error(vectors.T @ z, vectors.T @ x0, q.clip(0), T, c)[-1] ** 0.5
-        gaps.append(abs(true - said) / np.linalg.norm(z))
+        predicted = generalised_error(vectors.T @ z, vectors.T @ x0, q.clip(0), T, c)[-1] ** 0.5
+        gaps.append(abs(true - predicted) / np.linalg.norm(z))
     return float(np.mean(gaps))

@@ -11,19 +11,19 @@ here: `past="states"` and `past="controlled"`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidlib.theory.riccati import DenseSolution
-from pidlib.theory.systems import LinearSystem, Trajectory
+from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
+from pidlib.theory.riccati import DenseSolution, quadratic_program
+from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, apply, run
 
-PASTS = ("states", "controlled")
-HistoryLaw = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Gains = tuple[float, float, float]
 
 
 class Complements(NamedTuple):
@@ -45,101 +45,52 @@ class Complements(NamedTuple):
 
 def clean_complements(system: LinearSystem) -> Complements:
     """Exact projections off the clean states, sums and differences of a linear system."""
-    if system.thetas.ndim != 3:
-        raise ValueError(f"thetas have shape {system.thetas.shape}; give one system (T, d, d)")
-    states = [system.bases[0]]
-    for theta in system.thetas[:-1]:
-        states.append(theta @ states[-1])
-    states = np.array(states)
+    layers_of(system.thetas)
+    frames = run(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
+    states = np.array(frames).mT
     changes = np.concatenate([states[:1], np.diff(states, axis=0)])
-    eye, found = np.eye(system.d), []
-    for columns in (states, states.cumsum(axis=0), changes):
-        frames = [scipy.linalg.orth(part) for part in columns]
-        found.append(np.array([eye - V @ V.T for V in frames]))
-    return Complements(*found)
+    bases = ([scipy.linalg.orth(x) for x in parts] for parts in (states, states.cumsum(0), changes))
+    return Complements(*(np.array([np.eye(system.d) - V @ V.T for V in part]) for part in bases))
 
 
 @dataclass(frozen=True)
 class HistorySolution:
-    """Value function and feedback on the augmented state (x_t, s_t, y_t).
-
-    Attributes
-    ----------
-    S : (T + 1, 3 d, 3 d) array
-        Value function 1/2 zeta^T S_t zeta; S_T = 0.
-    K : (T, d, 3 d) array
-        Feedback u_t = -K_t zeta_t.
-    M : (T, d, d) array
-        Second derivative of the cost to go in u_t, c I included.
-
-    Source: ours; equations assumptions-augmented, assumptions-augmented-riccati.
-    """
+    """Value function S (T + 1, 3 d, 3 d), feedback K (T, d, 3 d) on (x_t, s_t, y_t), Hessian M."""
 
     S: np.ndarray
     K: np.ndarray
     M: np.ndarray
 
     def value(self, x0: ArrayLike) -> np.ndarray:
-        """Least cost from x0, (..., d), with an empty past.
-
-        Parameters
-        ----------
-        x0 : (..., d) array
-
-        Returns
-        -------
-        (...) array
-        """
+        """Least cost from x0, (..., d), with an empty past."""
         x = np.asarray(x0, np.float64)
         d = x.shape[-1]
         return 0.5 * np.einsum("...i,ij,...j->...", x, self.S[0, :d, :d], x)
 
     def law(self, t: int, x: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Control of layer t, for `history_rollout`.
-
-        Parameters
-        ----------
-        t : int
-            Layer, from 0.
-        x, s, y : (..., d) arrays
-            State, sum of all past states, and the state before.
-
-        Returns
-        -------
-        (..., d) array
-        """
+        """Control of layer t, for `history_rollout`."""
         return -np.concatenate(np.broadcast_arrays(x, s, y), axis=-1) @ self.K[t].T
 
 
-def _check(
-    thetas: ArrayLike, Q: Complements, gains: tuple[float, float, float], c: float, past: str
+def _checked(
+    thetas: ArrayLike, Q: Complements, gains: Gains, c: float, past: str
 ) -> tuple[np.ndarray, list[np.ndarray], float]:
-    layers = np.asarray(thetas, np.float64)
-    if layers.ndim != 3 or layers.shape[1] != layers.shape[2] or len(layers) < 1:
-        raise ValueError(f"thetas have shape {layers.shape}; expected (T, d, d), T at least 1")
+    """Layers, weights K_i Q^i of the three terms, and the cost."""
+    layers = layers_of(thetas)
     if len(gains) != 3 or min(gains) < 0 or not np.isfinite(gains).all():
         raise ValueError(f"gains are {gains}; give three numbers (K_P, K_I, K_D), none negative")
     weights = []
     for name, q, gain in zip("PID", Q, gains, strict=True):
-        weight = np.asarray(q, np.float64)
-        if weight.shape != layers.shape:
-            raise ValueError(f"Q.{name} has shape {weight.shape}; expected {layers.shape}")
+        weight = shaped(f"Q.{name}", q, layers.shape)
         if not np.allclose(weight @ weight, weight, rtol=0, atol=1e-8):
             raise ValueError(f"Q.{name} is not a projection: Q Q differs from Q")
-        weights.append(np.sqrt(gain) * weight)
-    if not (np.isfinite(c) and c > 0):
-        raise ValueError(f"the control cost c is {c}; it must be finite and positive")
-    if past not in PASTS:
-        raise ValueError(f"unknown past {past!r}; choose one of {PASTS}")
-    return layers, weights, float(c)
+        weights.append(gain * weight.mT @ weight)
+    choice("past", past, PASTS)
+    return layers, weights, float(control_cost(c, "positive"))
 
 
 def history_riccati(
-    thetas: ArrayLike,
-    Q: Complements,
-    gains: tuple[float, float, float],
-    c: float,
-    past: str = "states",
+    thetas: ArrayLike, Q: Complements, gains: Gains, c: float, past: str = "states"
 ) -> HistorySolution:
     """Solve the exact PID problem by the Riccati recursion of the augmented state.
 
@@ -159,6 +110,9 @@ def history_riccati(
     Returns
     -------
     HistorySolution
+        `S` (T + 1, 3 d, 3 d): the value function 1/2 zeta^T S_t zeta of zeta = (x_t, s_t, y_t);
+        `K` (T, d, 3 d): the feedback u_t = -K_t zeta_t; `M` (T, d, d): the second derivative of
+        the cost to go in u_t. `value(x0)` is the least cost, `law` goes into `history_rollout`.
 
     Raises
     ------
@@ -173,10 +127,10 @@ def history_riccati(
     >>> round(float(solution.value([2.0])), 6)     # 1/2 (3 c / (3 + c)) 2^2
     1.5
 
-    Source: Eq. (3), solved exactly (ours); equations assumptions-augmented,
+    Source: Eq. (3), solved exactly; equations assumptions-augmented,
     assumptions-augmented-riccati. Departure: the paper drops the past by a bound that fails.
     """
-    layers, (P, sums, D), c = _check(thetas, Q, gains, c, past)
+    layers, (P, I, D), c = _checked(thetas, Q, gains, c, past)  # noqa: E741
     T, d = layers.shape[:2]
     eye, zero = np.eye(d), np.zeros((d, d))
     S, K, M = np.zeros((T + 1, 3 * d, 3 * d)), np.zeros((T, d, 3 * d)), np.zeros((T, d, d))
@@ -184,12 +138,13 @@ def history_riccati(
     for t in range(T - 1, -1, -1):
         A = np.block([[layers[t], zero, zero], [eye, eye, zero], [eye, zero, zero]])
         B = np.vstack([layers[t], carry, carry])
-        C = np.block([[P[t], zero, zero], [sums[t], sums[t], zero], [D[t], zero, -D[t]]])
-        E = np.vstack([P[t], sums[t], D[t]])
-        M[t] = E.T @ E + B.T @ S[t + 1] @ B + c * eye
-        cross = E.T @ C + B.T @ S[t + 1] @ A
+        # The running loss is 1/2 zeta' W zeta + u' N zeta + 1/2 u' (P + I + D + c) u.
+        N = np.hstack([P[t] + I[t] + D[t], I[t], -D[t]])
+        W = np.block([[N], [I[t], I[t], zero], [-D[t], zero, D[t]]])
+        M[t] = N[:, :d] + B.T @ S[t + 1] @ B + c * eye
+        cross = N + B.T @ S[t + 1] @ A
         K[t] = scipy.linalg.solve(M[t], cross, assume_a="pos")
-        S[t] = C.T @ C + A.T @ S[t + 1] @ A - cross.T @ K[t]
+        S[t] = W + A.T @ S[t + 1] @ A - cross.T @ K[t]
         S[t] = (S[t] + S[t].T) / 2
     return HistorySolution(S, K, M)
 
@@ -229,28 +184,17 @@ def history_rollout(
 
     Source: Eq. (1); equation assumptions-augmented.
     """
-    layers, x = np.asarray(thetas, np.float64), np.asarray(x0, np.float64)
-    if past not in PASTS:
-        raise ValueError(f"unknown past {past!r}; choose one of {PASTS}")
-    if x.shape[-1:] != layers.shape[-1:]:
-        raise ValueError(f"x0 has shape {x.shape}; its last axis must be {layers.shape[-1]}")
-    s, y = np.zeros_like(x), np.zeros_like(x)
-    states, controls = [x], []
-    for t, theta in enumerate(layers):
-        u = law(t, x, s, y)
-        v = x + u
-        y = v if past == "controlled" else x
-        s = s + y
-        x = v @ theta.T + push
-        states.append(x)
-        controls.append(u)
+    layers = layers_of(thetas)
+    x = inputs_of(x0, layers.shape[-1])
+    choice("past", past, PASTS)
+    states, controls, _ = run(lambda t, v: v @ layers[t].T + push, len(layers), x, law, past)
     return Trajectory(np.stack(states), np.stack(controls))
 
 
 def history_cost(
     thetas: ArrayLike,
     Q: Complements,
-    gains: tuple[float, float, float],
+    gains: Gains,
     c: float,
     x0: ArrayLike,
     controls: ArrayLike,
@@ -285,33 +229,27 @@ def history_cost(
 
     Source: Eq. (3); equation assumptions-history.
     """
-    layers, weights, c = _check(thetas, Q, gains, c, past)
-    x, given = np.asarray(x0, np.float64), np.asarray(controls, np.float64)
-    if given.shape != (len(layers), *x.shape):
-        raise ValueError(f"controls have shape {given.shape}; expected {(len(layers), *x.shape)}")
-    s, y, total = np.zeros_like(x), np.zeros_like(x), np.zeros(x.shape[:-1])
-    for t, theta in enumerate(layers):
-        v = x + given[t]
-        for weight, part in zip(weights, (v, v + s, v - y), strict=True):
-            total = total + 0.5 * ((part @ weight[t]) ** 2).sum(-1)
-        total = total + 0.5 * c * (given[t] ** 2).sum(-1)
-        y = v if past == "controlled" else x
-        s = s + y
-        x = v @ theta.T
+    layers, weights, c = _checked(thetas, Q, gains, c, past)
+    x = inputs_of(x0, layers.shape[-1])
+    u = shaped("controls", controls, (len(layers), *x.shape))
+    total = 0.5 * c * (u**2).sum((0, -1))
+    for t, parts in enumerate(
+        run(partial(apply, layers), len(u), x, lambda t, *_: u[t], past).parts
+    ):
+        for part, weight in zip(parts, weights, strict=True):
+            total = total + 0.5 * (part @ weight[t] * part).sum(-1)
     return total
 
 
 def history_dense(
     thetas: ArrayLike,
     Q: Complements,
-    gains: tuple[float, float, float],
+    gains: Gains,
     c: float,
     x0: ArrayLike,
     past: str = "states",
 ) -> DenseSolution:
     """Solve the same problem as one quadratic program, as a check.
-
-    Every state is an affine function of all controls; the cost is then one sum of squares.
 
     Parameters
     ----------
@@ -323,6 +261,7 @@ def history_dense(
     Returns
     -------
     DenseSolution
+        As that of `dense_solution`.
 
     Raises
     ------
@@ -332,31 +271,14 @@ def history_dense(
     Examples
     --------
     >>> one = np.ones((1, 1, 1))
-    >>> found = history_dense(one, Complements(one, one, one), (1, 1, 1), 1.0, [2.0])
-    >>> found.controls.round(6).tolist(), round(found.value, 6)
+    >>> best = history_dense(one, Complements(one, one, one), (1, 1, 1), 1.0, [2.0])
+    >>> best.controls.round(6).tolist(), round(best.value, 6)
     ([[-1.5]], 1.5)
 
-    Source: ours; equation assumptions-history.
+    Source: equation assumptions-history.
     """
-    layers, weights, c = _check(thetas, Q, gains, c, past)
-    T, d = layers.shape[:2]
-    start = np.asarray(x0, np.float64)
-    if start.shape != (d,):
-        raise ValueError(f"x0 has shape {start.shape}; expected ({d},)")
-    x = np.zeros((d, T * d + 1))  # columns: one for each control entry, then the constant
-    x[:, -1] = start
-    s, y, rows = np.zeros_like(x), np.zeros_like(x), []
-    for t, theta in enumerate(layers):
-        v = x.copy()
-        v[:, t * d : (t + 1) * d] += np.eye(d)
-        parts = zip(weights, (v, v + s, v - y), strict=True)
-        rows += [weight[t] @ part for weight, part in parts]
-        y = v if past == "controlled" else x
-        s = s + y
-        x = theta @ v
-    R = np.concatenate(rows)
-    slope, fixed = R[:, :-1], R[:, -1]
-    hessian = slope.T @ slope + c * np.eye(T * d)
-    u = scipy.linalg.solve(hessian, -slope.T @ fixed, assume_a="pos")
-    value = 0.5 * np.sum((slope @ u + fixed) ** 2) + 0.5 * c * u @ u
-    return DenseSolution(u.reshape(T, d), float(value), hessian)
+    layers, weights, c = _checked(thetas, Q, gains, c, past)
+    x = np.asarray(x0, np.float64)
+    if x.shape != layers.shape[-1:]:
+        raise ValueError(f"x0 has shape {x.shape}; expected {layers.shape[-1:]}")
+    return quadratic_program(layers, weights, np.full(len(layers), c), x, past)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+
+from pidlib.theory.pontryagin import Approximation, Sweep, gradient_steps
 
 Block = Callable[[torch.Tensor], torch.Tensor]
 RunningLoss = Callable[[int, Sequence[torch.Tensor], torch.Tensor], torch.Tensor]
@@ -25,26 +26,6 @@ class ChainSweep(NamedTuple):
     def cost(self) -> float:
         """Sum over all examples."""
         return float(self.costs.sum())
-
-
-@dataclass(frozen=True)
-class ChainApproximation:
-    """What successive approximation did on a chain.
-
-    Attributes
-    ----------
-    controls : list of T tensors
-    costs : list of float
-        Before the first sweep and after each.
-    gradients : list of float
-        Norm of the whole gradient at the same times.
-
-    Source: section 2.1; equation pontryagin-msa.
-    """
-
-    controls: list[torch.Tensor]
-    costs: list[float]
-    gradients: list[float]
 
 
 def quadratic_loss(Q_state: torch.Tensor, c: float) -> RunningLoss:
@@ -235,7 +216,7 @@ def chain_msa(
     sweeps: int,
     momentum: float = 0.0,
     start: Sequence[torch.Tensor] | None = None,
-) -> ChainApproximation:
+) -> Approximation:
     """Improve the controls of one input by gradient steps.
 
     Parameters
@@ -253,7 +234,9 @@ def chain_msa(
 
     Returns
     -------
-    ChainApproximation
+    Approximation
+        The last `controls`, a (T, ...) tensor; `costs` and norms of the whole gradient,
+        `gradients`, (sweeps + 1,) arrays, before the first sweep and after each.
 
     Raises
     ------
@@ -268,21 +251,10 @@ def chain_msa(
 
     Source: section 2.1; equation pontryagin-msa.
     """
-    if not step > 0 or not 0 <= momentum < 1 or sweeps < 0:
-        raise ValueError(
-            f"step {step}, momentum {momentum}, sweeps {sweeps}: the step must be positive, the "
-            "momentum at least 0 and below 1, and the sweeps not negative"
-        )
-    u = [torch.zeros_like(x0) for _ in blocks] if start is None else [s.detach() for s in start]
-    before, costs, norms = u, [], []
-    for k in range(sweeps + 1):
+
+    def sweep(u: torch.Tensor) -> Sweep:
         now = chain_sweep(blocks, loss, x0, u)
-        costs.append(now.cost)
-        norms.append(math.hypot(*(float(g.norm()) for g in now.gradients)))
-        if k < sweeps:
-            moved = [
-                a - step * g + momentum * (a - b)
-                for a, g, b in zip(u, now.gradients, before, strict=True)
-            ]
-            u, before = moved, u
-    return ChainApproximation(u, costs, norms)
+        return Sweep(now.states, now.costates, torch.stack(now.gradients), now.cost)
+
+    u = x0.new_zeros(len(blocks), *x0.shape) if start is None else torch.stack([*start]).detach()
+    return gradient_steps(sweep, u, step, sweeps, momentum)

@@ -13,34 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from pidlib.theory.inputs import choice, control_cost, depth, number
+
 METHODS = ("closed", "recursion")
-
-
-def _check_depth(T: int) -> int:
-    if isinstance(T, bool) or not isinstance(T, (int, np.integer)):
-        raise TypeError(f"the number of layers T is {T!r}; give a whole number")
-    if T < 1:
-        raise ValueError(f"the number of layers T is {T}; it must be at least 1")
-    return int(T)
-
-
-def _check_cost(c: float) -> float:
-    value = float(c)
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"the control cost c is {c}; it must be finite and not negative")
-    return value + 0.0  # -0.0 is 0
-
-
-def _check_weights(q: ArrayLike) -> np.ndarray:
-    values = np.asarray(q, dtype=np.float64)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError(f"the weight q is {q}; every entry must be finite and not negative")
-    return values
-
-
-def _check_method(method: str) -> None:
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; choose one of {METHODS}")
 
 
 def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
@@ -72,28 +47,16 @@ def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
     >>> round(float(np.exp(-rate(c=1.0))), 4)
     0.382
 
-    Source: ours; equation gains-rate. Departure: the paper gives only the recursion.
+    Source: equation gains-rate. Departure: the paper gives only the recursion.
     """
-    weights, cost = _check_weights(q), _check_cost(c)
+    weights, cost = number("the weight q", q), control_cost(c)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratio = np.where(weights == 0, 0.0, np.sqrt(weights) / np.sqrt(cost))
     return 2.0 * np.arcsinh(ratio / 2.0)
 
 
 class Steady(NamedTuple):
-    """Gains far from the last layer of a deep network.
-
-    Attributes
-    ----------
-    lambda_ : array
-        Eigenvalue of the value function, between 0 and c.
-    alpha : array
-        Share that one layer leaves, exp(-mu).
-    memory : array
-        Number of layers 1 / mu over which an error falls by the factor e.
-
-    Source: ours; equation gains-steady.
-    """
+    """Gains far from the last layer of a deep network."""
 
     lambda_: np.ndarray
     alpha: np.ndarray
@@ -113,12 +76,9 @@ def steady(c: float, q: ArrayLike = 1.0) -> Steady:
     Returns
     -------
     Steady
-        Arrays of the shape of `q`; the memory is infinite where q = 0 and 0 where c = 0.
-
-    Raises
-    ------
-    ValueError
-        Negative or not finite `c` or `q`.
+        Arrays of the shape of `q`: `lambda_`, eigenvalue of the value function, 0 to c; `alpha`,
+        the share exp(-mu) that one layer leaves; `memory`, the number of layers 1 / mu over
+        which an error falls by the factor e, infinite where q = 0 and 0 where c = 0.
 
     Examples
     --------
@@ -126,15 +86,35 @@ def steady(c: float, q: ArrayLike = 1.0) -> Steady:
     >>> round(float(limit.alpha), 4), round(float(limit.lambda_), 4)
     (0.382, 0.618)
 
-    Source: ours; equation gains-steady.
+    Source: equation gains-steady.
     """
-    mu, cost = rate(c, q), _check_cost(c)
+    mu = rate(c, q)
     with np.errstate(divide="ignore"):
-        return Steady(-cost * np.expm1(-mu), np.exp(-mu), 1.0 / mu)
+        return Steady(-float(c) * np.expm1(-mu), np.exp(-mu), 1.0 / mu)
 
 
-def _column(T: int, start: int, stop: int, ndim: int) -> np.ndarray:
-    return np.arange(start, stop, dtype=np.float64).reshape((-1,) + (1,) * ndim)
+def recursion(
+    weights: np.ndarray, costs: ArrayLike, stretch: ArrayLike = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Alphas (T, ...) and lambdas (T + 1, ...) of weights (T, ...), from the last layer back."""
+    costs, stretch = (np.broadcast_to(v, weights.shape) for v in (costs, stretch))
+    factors, values = np.ones(weights.shape), np.zeros((len(weights) + 1, *weights.shape[1:]))
+    for t in range(len(weights) - 1, -1, -1):
+        pull = weights[t] + stretch[t] ** 2 * values[t + 1]
+        # where cost and pull are both 0, nothing is penalised and all is left
+        np.divide(costs[t], costs[t] + pull, out=factors[t : t + 1], where=pull > 0)
+        values[t] = pull * factors[t]  # c m / (c + m), without cancellation
+    return factors, values
+
+
+def _checked(
+    T: int, c: float, q: ArrayLike, method: str
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Weights, cost, their rate, and the layers 0 to T as a column beside the weights."""
+    T, cost, weights = depth(T), float(control_cost(c)), number("the weight q", q)
+    choice("method", method, METHODS)
+    layers = np.arange(T + 1.0).reshape(-1, *[1] * weights.ndim)
+    return np.broadcast_to(weights, (T, *weights.shape)), cost, rate(cost, weights), layers
 
 
 def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
@@ -168,27 +148,16 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
     >>> lambdas(3, c=1.0).round(4)          # Fibonacci: 8/13, 3/5, 1/2, 0
     array([0.6154, 0.6   , 0.5   , 0.    ])
 
-    Source: Proposition 2 (recursion), ours (closed form); equations gains-recursion, gains-closed.
+    Source: Proposition 2 (recursion); equations gains-recursion, gains-closed.
     """
-    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
-    _check_method(method)
+    weights, cost, mu, layers = _checked(T, c, q, method)
     if method == "recursion":
-        values = np.zeros((T + 1, *weights.shape))
-        for t in range(T - 1, -1, -1):
-            pull = weights + values[t + 1]
-            values[t] = pull * _one_alpha(cost, pull)  # c m / (c + m), without cancellation
-        return values
-    mu, left = rate(cost, weights), _column(T, 0, T + 1, weights.ndim)[::-1]
+        return recursion(weights, cost)[1]
+    left = layers[::-1]
     with np.errstate(invalid="ignore"):
         grown = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
     # 2 sinh(mu / 2) exp(-mu / 2) = 1 - exp(-mu)
     return cost * -np.expm1(-mu) * grown / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
-
-
-def _one_alpha(cost: float, pull: np.ndarray) -> np.ndarray:
-    """Cost / (cost + pull), with the limit 1 where both are 0."""
-    total = cost + pull
-    return np.where(pull == 0, 1.0, cost / np.where(total == 0, 1.0, total))
 
 
 def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
@@ -223,14 +192,12 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
     >>> alphas(3, c=1.0).round(4)           # Fibonacci: 5/13, 2/5, 1/2
     array([0.3846, 0.4   , 0.5   ])
 
-    Source: Proposition 2 and Theorem 1 (recursion), ours (closed form); equations gains-alpha,
-    gains-closed.
+    Source: Proposition 2 and Theorem 1 (recursion); equations gains-alpha, gains-closed.
     """
-    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
-    _check_method(method)
+    weights, cost, mu, layers = _checked(T, c, q, method)
     if method == "recursion":
-        return _one_alpha(cost, weights + lambdas(T, cost, weights, "recursion")[1:])
-    mu, left = rate(cost, weights), _column(T, 1, T + 1, weights.ndim)[::-1]
+        return recursion(weights, cost)[0]
+    left = layers[:0:-1]
     top, bottom = np.exp(-(2.0 * left - 1.0) * mu), np.exp(-(2.0 * left + 1.0) * mu)
     return np.exp(-mu) * (1.0 + top) / (1.0 + bottom)
 
@@ -250,24 +217,17 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") ->
     (T + 1, *S) array
         Entry t is a_t, falling from 1.
 
-    Raises
-    ------
-    ValueError
-        As for `alphas`.
-
     Examples
     --------
     >>> attenuation(2, c=1.0).round(4)      # Fibonacci: 1, 2/5, 1/5
     array([1. , 0.4, 0.2])
 
-    Source: Theorem 1 (product), ours (closed form); equations gains-product, theorem-error.
+    Source: Theorem 1 (product); equations gains-product, theorem-error.
     """
-    T, cost, weights = _check_depth(T), _check_cost(c), _check_weights(q)
-    _check_method(method)
+    weights, cost, mu, t = _checked(T, c, q, method)
     if method == "recursion":
-        factors = alphas(T, cost, weights, "recursion")
-        return np.concatenate([np.ones((1, *weights.shape)), np.cumprod(factors, axis=0)])
-    mu, t = rate(cost, weights), _column(T, 0, T + 1, weights.ndim)
+        factors = recursion(weights, cost)[0]
+        return np.cumprod(np.concatenate([np.ones((1, *mu.shape)), factors]), axis=0)
     with np.errstate(invalid="ignore"):
         decay = np.where(t == 0, 1.0, np.exp(-t * mu))
     return decay * (1.0 + np.exp(-(2.0 * (T - t) + 1.0) * mu)) / (1.0 + np.exp(-(2 * T + 1) * mu))
@@ -309,7 +269,7 @@ def predicted_error(
     inside, outside = np.broadcast_arrays(np.asarray(on, float), np.asarray(off, float))
     if np.any(inside < 0) or np.any(outside < 0):
         raise ValueError("`on` and `off` are squared norms; they cannot be negative")
-    left = attenuation(T, c, float(q), method).reshape((-1,) + (1,) * inside.ndim)
+    left = attenuation(T, c, float(q), method).reshape(-1, *[1] * inside.ndim)
     return left**2 * outside + inside
 
 
@@ -345,18 +305,17 @@ def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float
     >>> generalised_error(z=[0.5, 1.0], x=[3.0, 0.2], q=[0.0, 1.0], T=2, c=1.0).round(4)
     array([1.25  , 0.3284, 0.2516])
 
-    Source: ours; equation theorem-bias. Departure: extends Theorem 1, which has q in {0, 1} and
+    Source: equation theorem-bias. Departure: extends Theorem 1, which has q in {0, 1} and
     no bias.
     """
-    weights = _check_weights(q)
+    left, weights = attenuation(T, c, q), np.asarray(q)
     noise, clean = np.broadcast_arrays(np.asarray(z, float), np.asarray(x, float))
     if weights.ndim != 1 or noise.shape[-1:] != weights.shape:
         raise ValueError(
             f"z has shape {noise.shape} and q {weights.shape}; the last axis of z and x "
             "must have one entry for each eigenvalue"
         )
-    left = attenuation(T, c, weights)
-    left = left.reshape((len(left),) + (1,) * (noise.ndim - 1) + weights.shape)
+    left = left.reshape(len(left), *[1] * (noise.ndim - 1), -1)
     return ((left * noise - (1.0 - left) * clean) ** 2).sum(axis=-1)
 
 
@@ -395,16 +354,12 @@ def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
     >>> round(float(attenuation(12, c)[-1]), 6)
     0.5
 
-    Source: ours; equation theorem-wiener. Departure: the paper gives no rule for c.
+    Source: equation theorem-wiener. Departure: the paper gives no rule for c.
     """
-    T = _check_depth(T)
-    for name, value, least in (
-        ("X", X, "not negative"),
-        ("Z", Z, "positive"),
-        ("q", q, "positive"),
-    ):
-        if not math.isfinite(value) or value < 0 or (value == 0 and least == "positive"):
-            raise ValueError(f"{name} is {value}; it must be finite and {least}")
+    T = depth(T)
+    number("X", X)
+    number("Z", Z, "positive")
+    number("q", q, "positive")
     if X == 0:
         return 0.0
     goal = math.log(Z) - math.log(X)  # (1 - a) / a = Z / X at the best a

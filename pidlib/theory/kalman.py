@@ -27,20 +27,7 @@ from pidlib.theory.wiener import wiener_map
 
 
 class Estimation(NamedTuple):
-    """The best linear estimate of one state.
-
-    Attributes
-    ----------
-    A : (d, d) array
-        Without memory xhat_t = A s_t. With memory A weighs the surprise: xhat_t =
-        m_t + A (s_t - m_t), where m_t = theta_{t-1} xhat_{t-1} is what the state would be
-        without noise (m_0 = 0), if all of the
-        control is applied.
-    error : (d, d) array
-        Covariance of xhat_t - x_t.
-
-    Source: ours; equations wiener-rule, kalman-memory; Kalman 1960.
-    """
+    """The best linear estimate of one state: its map A and the covariance of its error, (d, d)."""
 
     A: np.ndarray
     error: np.ndarray
@@ -69,10 +56,10 @@ def parallel_sum(X: ArrayLike, Z: ArrayLike) -> np.ndarray:
     >>> parallel_sum([[3.0]], [[1.0]])
     array([[0.75]])
 
-    Source: ours; equation wiener-parallel; Anderson & Duffin 1969.
+    Source: equation wiener-parallel; Anderson & Duffin 1969.
     """
-    found = wiener_map(X, Z).A @ np.asarray(Z, dtype=np.float64)
-    return (found + found.T) / 2
+    product = wiener_map(X, Z).A @ np.asarray(Z, dtype=np.float64)
+    return (product + product.T) / 2
 
 
 def estimates_over_depth(
@@ -99,7 +86,9 @@ def estimates_over_depth(
     Returns
     -------
     list of T + 1 Estimation
-        Of x_0, ..., x_T.
+        Of x_0, ..., x_T: `A`, with xhat_t = A s_t without memory, and with it xhat_t = m_t +
+        A (s_t - m_t), where m_t = theta_{t-1} xhat_{t-1} is what the state would be without
+        noise (m_0 = 0), if all of the control is applied; `error`, the covariance of xhat_t - x_t.
 
     Raises
     ------
@@ -127,24 +116,24 @@ def estimates_over_depth(
     >>> bool(with_it < without)
     True
 
-    Source: ours; equations kalman-memory, kalman-none; Kalman 1960.
+    Source: equations kalman-memory, kalman-none; Kalman 1960.
     """
     x, z, W, D = (np.asarray(m, dtype=np.float64) for m in (sigma_x, sigma_z, W, D))
     A = wiener_map(x, z).A
     known, error = A @ x, parallel_sum(x, z)  # Cov(xhat) = A Sigma_x, for it is a projection
-    made = [Estimation(A, error)]
+    estimates = [Estimation(A, error)]
     for t, theta in enumerate(thetas):
         theta = np.asarray(theta, dtype=np.float64)
         if theta.shape != x.shape:
             raise ValueError(f"block {t} has shape {theta.shape}; the states have {x.shape}")
-        told = theta @ known @ theta.T
-        told = (told + told.T) / 2
-        guessed = W if memory else told + W
+        image = theta @ known @ theta.T
+        image = (image + image.T) / 2
+        guessed = W if memory else image + W
         A = wiener_map(guessed, D).A
         error = theta @ error @ theta.T + parallel_sum(guessed, D)
-        known = (told if memory else 0) + (A @ guessed + (A @ guessed).T) / 2
-        made.append(Estimation(A, (error + error.T) / 2))
-    return made
+        known = (image if memory else 0) + (A @ guessed + (A @ guessed).T) / 2
+        estimates.append(Estimation(A, (error + error.T) / 2))
+    return estimates
 
 
 def simulated_errors(
@@ -176,23 +165,23 @@ def simulated_errors(
     (draws, T + 1) array
         ||xhat_t - x_t||^2 of Gaussian draws.
 
-    Source: ours; equation kalman-system.
+    Source: equation kalman-system.
     """
     random, d = np.random.default_rng(seed), len(np.asarray(sigma_x))
 
     def draw(covariance: ArrayLike) -> np.ndarray:
         return random.multivariate_normal(np.zeros(d), covariance, size=draws, method="eigh")
 
-    made = estimates_over_depth(thetas, sigma_x, sigma_z, W, D, memory)
+    estimates = estimates_over_depth(thetas, sigma_x, sigma_z, W, D, memory)
     x = draw(sigma_x)
     s, errors = x + draw(sigma_z), []
-    told = sent = np.zeros((draws, d))  # blocks of the estimate and of the controlled state
-    for t, (A, _) in enumerate(made):
-        guess = told + (s - sent) @ A.T if memory else s @ A.T
+    predicted = sent = np.zeros((draws, d))  # images of the estimate and of the controlled state
+    for t, (A, _) in enumerate(estimates):
+        guess = predicted + (s - sent) @ A.T if memory else s @ A.T
         errors.append(((guess - x) ** 2).sum(1))
         if t < len(thetas):
             theta, new = np.asarray(thetas[t]), draw(W)
-            told = guess @ theta.T
+            predicted = guess @ theta.T
             sent = (s + share * (guess - s)) @ theta.T
             x = x @ theta.T + new
             s = sent + new + draw(D)

@@ -10,18 +10,17 @@ from numpy.typing import ArrayLike
 
 from pidlib.theory.augmented import (
     Complements,
-    HistoryLaw,
+    Gains,
     clean_complements,
     history_cost,
     history_riccati,
     history_rollout,
 )
 from pidlib.theory.gains import alphas
+from pidlib.theory.inputs import number
 from pidlib.theory.riccati import riccati
 from pidlib.theory.subspaces import rank_for
-from pidlib.theory.systems import residual_system, rotating_system, simulate
-
-Gains = tuple[float, float, float]
+from pidlib.theory.systems import HistoryLaw, residual_system, rotating_system, run, simulate
 
 
 class Standing(NamedTuple):
@@ -62,6 +61,7 @@ def contest(
     Returns
     -------
     dict of str to Standing
+        `loss` over the least, and errors at the last state, `perturbed` and `clean`, of
         "none", "P only", "relaxed" (Proposition 1), "averaged" (published), "myopic",
         "residual", "exact".
 
@@ -72,40 +72,37 @@ def contest(
 
     Examples
     --------
-    >>> found = contest((0.5, 0, 0.5), c=1.0, seeds=1)
-    >>> round(found["exact"].loss, 9), found["exact"].clean < 1e-9, found["relaxed"].clean > 0.5
+    >>> laws = contest((0.5, 0, 0.5), c=1.0, seeds=1)
+    >>> round(laws["exact"].loss, 9), laws["exact"].clean < 1e-9, laws["relaxed"].clean > 0.5
     (1.0, True, True)
 
-    Source: ours; equations assumptions-history, assumptions-residual-law.
+    Source: equations assumptions-history, assumptions-residual-law.
     """
+    number("seeds", seeds, "at least 1")
     rows = []
-    names: list[str] = []
     for seed in range(seeds):
         system, random = rotating_system(d, r, T, seed, 1.0), np.random.default_rng(seed)
-        Q = clean_complements(system)
+        thetas, Q = system.thetas, clean_complements(system)
         x0, z = _inputs(random, system.bases[0], inputs, size)
-        exact = history_riccati(system.thetas, Q, gains, c)
+        exact = history_riccati(thetas, Q, gains, c)
         laws: dict[str, HistoryLaw] = {
             "none": lambda t, x, s, y: np.zeros_like(x),
-            "P only": relaxed_law(system.thetas, Q, (sum(gains), 0, 0), c),
-            "relaxed": relaxed_law(system.thetas, Q, gains, c),
+            "P only": relaxed_law(thetas, Q, (sum(gains), 0, 0), c),
+            "relaxed": relaxed_law(thetas, Q, gains, c),
             "averaged": averaged_law(Q, gains, c),
             "myopic": myopic_law(Q, gains, c),
             "residual": residual_law(Q, gains, c),
             "exact": exact.law,
         }
-        names, goal, best = list(laws), simulate(system, x0).states[-1], exact.value(x0 + z).sum()
-        row = []
+        goal, best, row = simulate(system, x0).states[-1], exact.value(x0 + z).sum(), []
         for law in laws.values():
-            path = history_rollout(system.thetas, law, x0 + z)
-            paid = history_cost(system.thetas, Q, gains, c, x0 + z, path.controls).sum()
-            quiet = history_rollout(system.thetas, law, x0).states[-1]
+            path = history_rollout(thetas, law, x0 + z)
+            paid = history_cost(thetas, Q, gains, c, x0 + z, path.controls).sum()
+            quiet = history_rollout(thetas, law, x0).states[-1]
             row.append((paid / best, _rms(path.states[-1] - goal), _rms(quiet - goal)))
         rows.append(row)
-    middle = np.median(rows, axis=0)
-    return {
-        name: Standing(*(float(v) for v in row)) for name, row in zip(names, middle, strict=True)
-    }
+    medians = np.median(rows, axis=0).tolist()
+    return {name: Standing(*row) for name, row in zip(laws, medians, strict=True)}
 
 
 class BentStanding(NamedTuple):
@@ -154,6 +151,8 @@ def bent_contest(
     Returns
     -------
     BentStanding
+        Errors (seeds,) at the last state, `perturbed` and `clean`, at the cost `c` of the least
+        median; `ranks` (seeds, 3, T) fitted.
 
     Raises
     ------
@@ -162,14 +161,13 @@ def bent_contest(
 
     Examples
     --------
-    >>> found = bent_contest(residual_law, (1, 0, 0), strength=0.3, seeds=2)
-    >>> bool((found.clean < found.perturbed).all()), bool(found.perturbed.max() < 0.3)
+    >>> errors = bent_contest(residual_law, (1, 0, 0), strength=0.3, seeds=2)
+    >>> bool((errors.clean < errors.perturbed).all()), bool(errors.perturbed.max() < 0.3)
     (True, True)
 
-    Source: ours; equation assumptions-residual-network.
+    Source: equation assumptions-residual-network.
     """
-    if seeds < 1:
-        raise ValueError(f"seeds is {seeds}; give at least 1")
+    number("seeds", seeds, "at least 1")
     errors, ranks = np.empty((len(costs), seeds, 2)), []
     for seed in range(seeds):
         system, random = residual_system(d, r, T, seed, strength), np.random.default_rng(seed + 1)
@@ -180,11 +178,7 @@ def bent_contest(
         for k, c in enumerate(costs):
             feedback = law(Q, gains, c)
             for j, start in enumerate((x0 + z, x0)):
-                now, s, y = start, np.zeros_like(start), np.zeros_like(start)
-                for t in range(T):
-                    u = feedback(t, now, s, y)
-                    y, s, now = now, s + now, system.layer(t, now + u)
-                errors[k, seed, j] = _rms(now - x[-1])
+                errors[k, seed, j] = _rms(run(system.layer, T, start, feedback).states[-1] - x[-1])
     best = int(np.median(errors[..., 0], axis=1).argmin())
     return BentStanding(*errors[best].T, float(costs[best]), np.array(ranks))
 
@@ -217,14 +211,12 @@ def _rms(gap: np.ndarray) -> float:
     return float(np.sqrt((gap**2).sum(-1).mean()))
 
 
-def mixed_weight(Q: Complements, gains: tuple[float, float, float]) -> np.ndarray:
+def mixed_weight(Q: Complements, gains: Gains) -> np.ndarray:
     """Weight K_P Q^P + K_I Q^I + K_D Q^D of every layer."""
     return sum(gain * np.asarray(q) for gain, q in zip(gains, Q, strict=True))
 
 
-def relaxed_law(
-    thetas: ArrayLike, Q: Complements, gains: tuple[float, float, float], c: float
-) -> HistoryLaw:
+def relaxed_law(thetas: ArrayLike, Q: Complements, gains: Gains, c: float) -> HistoryLaw:
     """Law of Proposition 1: static feedback on the present state.
 
     Parameters
@@ -253,7 +245,7 @@ def relaxed_law(
     return lambda t, x, s, y: -x @ K[t].T
 
 
-def averaged_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
+def averaged_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
     """Published law: the mean projection times 1 - alpha_t of Proposition 2.
 
     Parameters
@@ -281,30 +273,8 @@ def averaged_law(Q: Complements, gains: tuple[float, float, float], c: float) ->
     return lambda t, x, s, y: -x @ K[t].T
 
 
-def myopic_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
-    """Best control of the present running loss alone, past included.
-
-    u = -(Q + c I)^-1 (Q x + K_I Q^I s - K_D Q^D y), Q the mixed weight. It needs no
-    layer, and leaves clean states alone.
-
-    Parameters
-    ----------
-    Q, gains, c
-        As for `relaxed_law`.
-
-    Returns
-    -------
-    function (t, x, s, y) -> u
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1, 1))
-    >>> law = myopic_law(Complements(one, one, one), (1, 1, 1), c=1.0)
-    >>> law(0, np.array([2.0]), np.zeros(1), np.zeros(1)).tolist()
-    [-1.5]
-
-    Source: ours; equation assumptions-myopic.
-    """
+def myopic_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
+    """Best control of the present running loss alone, past included; it needs no layer."""
     weight, (_, K_I, K_D) = mixed_weight(Q, gains), gains
     inverse = np.linalg.inv(weight + c * np.eye(weight.shape[-1]))
 
@@ -315,7 +285,7 @@ def myopic_law(Q: Complements, gains: tuple[float, float, float], c: float) -> H
     return law
 
 
-def residual_law(Q: Complements, gains: tuple[float, float, float], c: float) -> HistoryLaw:
+def residual_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
     """Averaged law on the three quantities that each subspace was made for.
 
     u = -(1 - alpha_t) / sum(K) * (K_P Q^P x + K_I Q^I (x + s) + K_D Q^D (x - y)).
@@ -336,13 +306,13 @@ def residual_law(Q: Complements, gains: tuple[float, float, float], c: float) ->
     >>> law(0, np.array([2.0]), np.zeros(1), np.array([2.0])).tolist()   # D sees no change
     [-0.5]
 
-    Source: ours; equation assumptions-residual-law.
+    Source: equation assumptions-residual-law.
     """
     P, integral, D = np.asarray(gains, np.float64) / sum(gains)
     removed = 1 - alphas(len(Q.P), c)
 
     def law(t: int, x: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-        seen = P * x @ Q.P[t] + integral * (x + s) @ Q.I[t] + D * (x - y) @ Q.D[t]
-        return -removed[t] * seen
+        pull = P * x @ Q.P[t] + integral * (x + s) @ Q.I[t] + D * (x - y) @ Q.D[t]
+        return -removed[t] * pull
 
     return law

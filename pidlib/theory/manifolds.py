@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pidlib.theory.inputs import number
+
 
 def bent_curve(places: ArrayLike, bend: float, dims: int = 3) -> np.ndarray:
     """Points of a closed curve that leaves its plane by a chosen amount.
@@ -39,12 +41,10 @@ def bent_curve(places: ArrayLike, bend: float, dims: int = 3) -> np.ndarray:
     array([[ 1. ,  0. ,  0.5],
            [ 0. ,  1. , -0.5]])
 
-    Source: ours; equation subspaces-curve.
+    Source: equation subspaces-curve.
     """
-    if not 0 <= bend <= 1:
-        raise ValueError(f"the bend is {bend}; it must lie between 0 and 1")
-    if dims < 2:
-        raise ValueError(f"dims is {dims}; the curve needs at least 2 coordinates")
+    number("the bend", bend, "between 0 and 1")
+    number("dims", dims, "at least 2")
     column = np.arange(dims)
     turns = column // 2 + 1  # 1, 1, 2, 2, 3, ...
     phase = np.where(column % 2 == 0, 0.0, np.pi / 2)  # sin is cos, a quarter turn later
@@ -53,19 +53,7 @@ def bent_curve(places: ArrayLike, bend: float, dims: int = 3) -> np.ndarray:
 
 
 class Cloud(NamedTuple):
-    """Noisy points near a curve.
-
-    Attributes
-    ----------
-    points : (n, width) array
-        What one would measure.
-    clean : (n, width) array
-        The same without noise: points on the curve.
-    frame : (width, dims) array
-        Orthonormal columns; the curve lies in the subspace that they span.
-
-    Source: ours; equation subspaces-embedded.
-    """
+    """Noisy points, the same without noise, and the frame (width, dims) that the curve lies in."""
 
     points: np.ndarray
     clean: np.ndarray
@@ -94,6 +82,8 @@ def curve_cloud(
     Returns
     -------
     Cloud
+        `points` (n, width); `clean`, the same without noise; `frame` (width, dims), orthonormal
+        columns that span the subspace of the curve.
 
     Raises
     ------
@@ -106,15 +96,13 @@ def curve_cloud(
     >>> cloud.points.shape, int(np.linalg.matrix_rank(cloud.points))
     ((100, 50), 3)
 
-    Source: ours; equation subspaces-embedded.
+    Source: equation subspaces-embedded.
     """
     size = dims if width is None else width
-    if n < 1:
-        raise ValueError(f"the number of points n is {n}; it must be at least 1")
+    number("the number of points n", n, "at least 1")
+    number("the noise", noise)
     if size < dims:
         raise ValueError(f"width is {size}, less than the {dims} coordinates of the curve")
-    if not noise >= 0:
-        raise ValueError(f"the noise is {noise}; it cannot be negative")
     random = np.random.default_rng(seed)
     frame = np.eye(dims)
     if width is not None:

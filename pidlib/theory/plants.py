@@ -41,7 +41,7 @@ class Plant:
     >>> Plant(mass=1.0, damping=0.4, stiffness=1.0).mass
     1.0
 
-    Source: ours; equation dynamics-plant.
+    Source: equation dynamics-plant.
     """
 
     mass: float = 1.0
@@ -57,23 +57,13 @@ class Plant:
             )
 
     def step(self, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """Exact map of (y, y') over one time step, and the effect of a constant force.
-
-        Parameters
-        ----------
-        h : float
-            Time step, above 0.
-
-        Returns
-        -------
-        (map, push) : (2, 2) and (2,) arrays
-        """
+        """Exact map (2, 2) of (y, y') over a time step h, and the effect (2,) of a constant force."""
         A = np.array([[0.0, 1.0], [-self.stiffness / self.mass, -self.damping / self.mass]])
         B = np.array([[0.0], [1.0 / self.mass]])
         from scipy.signal import cont2discrete  # slow to import
 
-        found = cont2discrete((A, B, np.eye(2), np.zeros((2, 1))), h)
-        return found[0], found[1][:, 0]
+        exact, push, *_ = cont2discrete((A, B, np.eye(2), np.zeros((2, 1))), h)
+        return exact, push[:, 0]
 
 
 def steady_error(
@@ -152,6 +142,7 @@ def respond(
     Returns
     -------
     Response
+        `time` (n,), and `output`, `control` and `integral` of the error, (n, *S) arrays.
 
     Raises
     ------
@@ -170,27 +161,20 @@ def respond(
         raise ValueError(
             f"duration {duration}, step {h}, noise {noise}: give positive times, no negative noise"
         )
-    gains = np.broadcast_arrays(
-        *(np.asarray(g, float) for g in (proportional, integral, derivative))
-    )
-    A, B = plant.step(h)
-    steps, shape = round(duration / h), gains[0].shape
-    random = np.random.default_rng(seed)
-    state, total, before = np.zeros((2, *shape)), np.zeros(shape), None
-    outputs, controls, totals = [], [], []
-    for k in range(steps + 1):
+    K_p, K_i, K_d = np.broadcast_arrays(proportional, integral, derivative)
+    (A, B), random = plant.step(h), np.random.default_rng(seed)
+    time = h * np.arange(round(duration / h) + 1)
+    state, total, before, rows = np.zeros((2, *K_p.shape)), np.zeros(K_p.shape), None, []
+    for now in time:
         error = target - (state[0] + noise * random.standard_normal())
         total = total + h * error
-        slope = np.zeros(shape) if before is None else (error - before) / h
+        slope = 0.0 if before is None else (error - before) / h
         before = error
-        u = gains[0] * error + gains[1] * total + gains[2] * slope
-        outputs.append(state[0])
-        controls.append(u)
-        totals.append(total)
-        force = u + (push if k * h >= push_from else 0.0)
+        u = K_p * error + K_i * total + K_d * slope
+        rows.append((state[0], u, total))
+        force = u + (push if now >= push_from else 0.0)
         state = np.tensordot(A, state, axes=1) + np.multiply.outer(B, force)
-    time = h * np.arange(steps + 1)
-    return Response(time, np.array(outputs), np.array(controls), np.array(totals))
+    return Response(time, *np.array(rows).swapaxes(0, 1))
 
 
 def closed_loop(plant: Plant, gains: tuple[float, float, float], h: float = 0.05) -> np.ndarray:
@@ -215,15 +199,11 @@ def closed_loop(plant: Plant, gains: tuple[float, float, float], h: float = 0.05
     >>> bool(abs(poles).max() <= 1)
     True
 
-    Source: ours; equation dynamics-stable.
+    Source: equation dynamics-stable.
     """
     A, B = plant.step(h)
     K_p, K_i, K_d = gains
     # u = -(K_p + K_i h + K_d / h) y + K_i total - (K_d / h) last, with error e = -y
     row = np.array([-(K_p + K_i * h + K_d / h), 0.0, K_i, -K_d / h])
-    step = np.zeros((4, 4))
-    step[:2, :2] = A
-    step[:2] += np.outer(B, row)
-    step[2] = [-h, 0.0, 1.0, 0.0]
-    step[3] = [-1.0, 0.0, 0.0, 0.0]
-    return step
+    plant_rows = np.hstack([A, np.zeros((2, 2))]) + np.outer(B, row)
+    return np.vstack([plant_rows, [-h, 0.0, 1.0, 0.0], [-1.0, 0.0, 0.0, 0.0]])

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pidlib.theory.augmented import Complements
+from pidlib.theory.augmented import Complements, Gains
+from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
+from pidlib.theory.systems import apply, run
 
 
 class Sweep(NamedTuple):
@@ -27,43 +30,22 @@ class Sweep(NamedTuple):
 
 @dataclass(frozen=True)
 class Approximation:
-    """What successive approximation did.
-
-    Attributes
-    ----------
-    controls : (T, ..., d) array
-        The last controls.
-    costs : (sweeps + 1, ...) array
-        Cost before the first sweep and after each.
-    gradients : (sweeps + 1,) array
-        Norm of the whole gradient at the same times.
-
-    Source: section 2.1; equations pontryagin-msa, pontryagin-basic.
-    """
+    """Last controls (T, ..., d); costs, and norms of the gradient, before and after each sweep."""
 
     controls: np.ndarray
     costs: np.ndarray
     gradients: np.ndarray
 
 
-def _check(
+def _checked(
     thetas: ArrayLike, Q_state: ArrayLike, c: float, x0: ArrayLike, controls: ArrayLike | None
-) -> tuple[np.ndarray, np.ndarray, float, np.ndarray, np.ndarray]:
-    layers, weights = np.asarray(thetas, np.float64), np.asarray(Q_state, np.float64)
-    if layers.ndim != 3 or layers.shape[1] != layers.shape[2] or len(layers) < 1:
-        raise ValueError(f"thetas have shape {layers.shape}; expected (T, d, d), T at least 1")
-    if weights.shape != layers.shape:
-        raise ValueError(f"Q_state has shape {weights.shape}; expected {layers.shape} as thetas")
-    if not (np.isfinite(c) and c > 0):
-        raise ValueError(f"the control cost c is {c}; it must be finite and positive")
-    x = np.asarray(x0, np.float64)
-    if x.shape[-1:] != layers.shape[-1:]:
-        raise ValueError(f"x0 has shape {x.shape}; its last axis must be {layers.shape[-1]}")
+) -> tuple[np.ndarray, list[np.ndarray], float, np.ndarray, np.ndarray]:
+    layers = layers_of(thetas)
+    weights = shaped("Q_state", Q_state, layers.shape)
+    cost, x = float(control_cost(c, "positive")), inputs_of(x0, layers.shape[-1])
     shape = (len(layers), *x.shape)
-    u = np.zeros(shape) if controls is None else np.array(controls, np.float64)
-    if u.shape != shape:
-        raise ValueError(f"controls have shape {u.shape}; expected {shape}")
-    return layers, weights, float(c), x, u
+    u = np.zeros(shape) if controls is None else shaped("controls", controls, shape)
+    return layers, [weights], cost, x, u
 
 
 def sweep(
@@ -85,6 +67,8 @@ def sweep(
     Returns
     -------
     Sweep
+        `states` and `costates` (T + 1, ..., d), the `gradient` of the cost in the controls
+        (T, ..., d), and the `cost` (...).
 
     Raises
     ------
@@ -100,43 +84,68 @@ def sweep(
 
     Source: section 2.1; equations pontryagin-forward, pontryagin-backward, pontryagin-gradient.
     """
-    layers, weights, c, x, u = _check(thetas, Q_state, c, x0, controls)
-    return _sweep(layers, weights, c, x, u)
+    *problem, u = _checked(thetas, Q_state, c, x0, controls)
+    return _sweep(*problem, u)
 
 
 def _sweep(
-    layers: np.ndarray, weights: np.ndarray, c: float, x: np.ndarray, u: np.ndarray
-) -> Sweep:
-    states, pulls, cost = [x], [], np.zeros(x.shape[:-1])
-    for t, theta in enumerate(layers):
-        v = states[-1] + u[t]
-        pulls.append(v @ weights[t])
-        cost = cost + 0.5 * (v * pulls[-1]).sum(-1) + 0.5 * c * (u[t] ** 2).sum(-1)
-        states.append(v @ theta.T)
-    costates = np.zeros((len(layers) + 1, *x.shape))
-    for t in range(len(layers) - 1, -1, -1):
-        costates[t] = costates[t + 1] @ layers[t] - pulls[t]
-    return Sweep(np.stack(states), costates, c * u - costates[:-1], cost)
-
-
-def _iterate(
     layers: np.ndarray,
-    weights: np.ndarray,
+    weights: list[np.ndarray],
     c: float,
     x: np.ndarray,
     u: np.ndarray,
-    sweeps: int,
-    move: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    exact: bool = True,
+) -> Sweep:
+    """One weight: of v_t; three: of v_t, v_t + s_t and v_t - y_t, the past felt if `exact`."""
+    states, _, parts = run(partial(apply, layers), len(u), x, lambda t, *_: u[t])
+    cost, pulls = 0.5 * c * (u**2).sum((0, -1)), []
+    for t, part in enumerate(parts):
+        pulls.append([p @ weight[t] for p, weight in zip(part, weights, strict=False)])
+        cost = cost + 0.5 * sum((p * q).sum(-1) for p, q in zip(part, pulls[t], strict=False))
+    costates, gradient = np.zeros((len(u) + 1, *x.shape)), np.zeros_like(u)
+    sums = later = 0.0  # later: what the losses after layer t feel of x_t through s and y
+    for t in range(len(u) - 1, -1, -1):
+        pull, back = sum(pulls[t]), costates[t + 1] @ layers[t]
+        gradient[t] = c * u[t] + pull - back
+        costates[t] = back - pull - later
+        if exact and len(weights) == 3:
+            sums = sums + pulls[t][1]
+            later = sums - pulls[t][2]
+    return Sweep(np.stack(states), costates, gradient, cost)
+
+
+def iterate(
+    sweep: Callable[[Any], Any], u: Any, sweeps: int, move: Callable[[Any, Any], Any]
 ) -> Approximation:
     """Sweep, note cost and gradient, move the controls; one sweep more to note the end."""
     costs, norms = [], []
     for k in range(sweeps + 1):
-        now = _sweep(layers, weights, c, x, u)
+        now = sweep(u)
         costs.append(now.cost)
-        norms.append(float(np.linalg.norm(now.gradient)))
+        norms.append(float((now.gradient**2).sum()) ** 0.5)
         if k < sweeps:
             u = move(u, now.gradient)
     return Approximation(u, np.array(costs), np.array(norms))
+
+
+def gradient_steps(
+    sweep: Callable[[Any], Any], u: Any, step: float, sweeps: int, momentum: float
+) -> Approximation:
+    """Steps down the gradient, with a share of the last step added to each; arrays or tensors."""
+    if not step > 0 or not 0 <= momentum < 1 or sweeps < 0:
+        raise ValueError(
+            f"step {step}, momentum {momentum}, sweeps {sweeps}: the step must be positive, the "
+            "momentum at least 0 and below 1, and the sweeps not negative"
+        )
+    before = u
+
+    def move(u: Any, gradient: Any) -> Any:
+        nonlocal before
+        moved = u - step * gradient + momentum * (u - before)
+        before = u
+        return moved
+
+    return iterate(sweep, u, sweeps, move)
 
 
 def gradient_msa(
@@ -167,6 +176,8 @@ def gradient_msa(
     Returns
     -------
     Approximation
+        The last `controls` (T, ..., d); `costs` (sweeps + 1, ...) and norms of the whole
+        gradient, `gradients` (sweeps + 1,), before the first sweep and after each.
 
     Raises
     ------
@@ -181,21 +192,8 @@ def gradient_msa(
 
     Source: section 2.1; equation pontryagin-msa.
     """
-    layers, weights, c, x, u = _check(thetas, Q_state, c, x0, start)
-    if not step > 0 or not 0 <= momentum < 1 or sweeps < 0:
-        raise ValueError(
-            f"step {step}, momentum {momentum}, sweeps {sweeps}: the step must be positive, the "
-            "momentum at least 0 and below 1, and the sweeps not negative"
-        )
-    before = u
-
-    def move(u: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        nonlocal before
-        moved = u - step * gradient + momentum * (u - before)
-        before = u
-        return moved
-
-    return _iterate(layers, weights, c, x, u, sweeps, move)
+    *problem, u = _checked(thetas, Q_state, c, x0, start)
+    return gradient_steps(partial(_sweep, *problem), u, step, sweeps, momentum)
 
 
 def basic_msa(
@@ -219,6 +217,7 @@ def basic_msa(
     Returns
     -------
     Approximation
+        As that of `gradient_msa`.
 
     Raises
     ------
@@ -233,16 +232,17 @@ def basic_msa(
 
     Source: section 2.1 (maximisation condition); equation pontryagin-basic.
     """
-    layers, weights, c, x, u = _check(thetas, Q_state, c, x0, start)
+    *problem, u = _checked(thetas, Q_state, c, x0, start)
     if not damping > 0 or sweeps < 0:
         raise ValueError(f"damping {damping}, sweeps {sweeps}: give damping above 0, sweeps >= 0")
+    _, (weights,), c, _ = problem
     inverses = np.linalg.inv(weights + c * np.eye(weights.shape[-1]))
 
     def move(u: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         # u - argmax H = (Q + c)^-1 (c u - p): a gradient step, preconditioned
         return u - damping * np.einsum("tij,t...j->t...i", inverses, gradient)
 
-    return _iterate(layers, weights, c, x, u, sweeps, move)
+    return iterate(partial(_sweep, *problem), u, sweeps, move)
 
 
 def hessian_eigenvalues(T: int, c: float, q: float = 1.0) -> np.ndarray:
@@ -273,7 +273,7 @@ def hessian_eigenvalues(T: int, c: float, q: float = 1.0) -> np.ndarray:
     >>> hessian_eigenvalues(2, c=1.0).round(4)      # 1 + golden ratio^2, 1 + its inverse
     array([3.618, 1.382])
 
-    Source: ours; equation pontryagin-hessian.
+    Source: equation pontryagin-hessian.
     """
     if T < 1 or not (np.isfinite(c) and c > 0) or not (np.isfinite(q) and q >= 0):
         raise ValueError(f"T = {T}, c = {c}, q = {q}: T at least 1, c above 0, q not negative")
@@ -304,7 +304,7 @@ def step_bound(T: int, c: float, q: float = 1.0) -> float:
     >>> round(step_bound(12, c=1.0), 4)
     0.0311
 
-    Source: ours; equation pontryagin-step.
+    Source: equation pontryagin-step.
     """
     return float(2 / hessian_eigenvalues(T, c, q)[0])
 
@@ -332,7 +332,7 @@ def basic_threshold(T: int) -> float:
     >>> [round(basic_threshold(T), 3) for T in (2, 6, 12)]
     [0.618, 15.207, 61.409]
 
-    Source: ours; equation pontryagin-threshold.
+    Source: equation pontryagin-threshold.
     """
     return max(0.0, float(hessian_eigenvalues(T, 1.0)[0] - 3))
 
@@ -367,7 +367,7 @@ def heavy_ball(T: int, c: float, q: float = 1.0) -> HeavyBall:
     >>> round(step, 4), round(momentum, 4)
     (0.0491, 0.6059)
 
-    Source: ours, the textbook rule; equation pontryagin-heavy-ball.
+    Source: the textbook rule; equation pontryagin-heavy-ball.
     """
     large, small = np.sqrt(hessian_eigenvalues(T, c, q)[0]), np.sqrt(c)
     ratio = (large - small) / (large + small)
@@ -377,7 +377,7 @@ def heavy_ball(T: int, c: float, q: float = 1.0) -> HeavyBall:
 def history_sweep(
     thetas: ArrayLike,
     Q: Complements,
-    gains: tuple[float, float, float],
+    gains: Gains,
     c: float,
     x0: ArrayLike,
     controls: ArrayLike,
@@ -388,7 +388,7 @@ def history_sweep(
     Parameters
     ----------
     thetas, Q, gains, c, x0
-        As for `pidlib.theory.augmented.history_riccati`, past states uncontrolled.
+        As for `history_riccati`, past states uncontrolled.
     controls : (T, ..., d) array
     adjoint : {"exact", "printed"}
         "printed" is p_t = the derivative in x_t of H at t alone, which forgets that x_t
@@ -415,29 +415,7 @@ def history_sweep(
     Source: section 2.1; equation pontryagin-history. Departure: the printed costate equation
     is wrong for the printed loss.
     """
-    if adjoint not in ("exact", "printed"):
-        raise ValueError(f"unknown adjoint {adjoint!r}; choose 'exact' or 'printed'")
-    layers, _, c, x, u = _check(thetas, Q.P, c, x0, controls)
-    K_P, K_I, K_D = gains
-    s, y, cost, seen, states = np.zeros_like(x), np.zeros_like(x), np.zeros(x.shape[:-1]), [], [x]
-    for t, theta in enumerate(layers):
-        v = states[-1] + u[t]
-        parts = (K_P * v @ Q.P[t], K_I * (v + s) @ Q.I[t], K_D * (v - y) @ Q.D[t])
-        for part, whole in zip(parts, (v, v + s, v - y), strict=True):
-            cost = cost + 0.5 * (part * whole).sum(-1)
-        cost = cost + 0.5 * c * (u[t] ** 2).sum(-1)
-        seen.append(parts)
-        y, s = states[-1], s + states[-1]
-        states.append(v @ theta.T)
-    costates, gradient = np.zeros((len(layers) + 1, *x.shape)), np.zeros_like(u)
-    later = np.zeros_like(x)  # what the losses after layer t feel of x_t through s and y
-    sums = np.zeros_like(x)
-    for t in range(len(layers) - 1, -1, -1):
-        pull = sum(seen[t])
-        gradient[t] = c * u[t] + pull - costates[t + 1] @ layers[t]
-        costates[t] = costates[t + 1] @ layers[t] - pull
-        if adjoint == "exact":
-            costates[t] -= later
-        sums = sums + seen[t][1]
-        later = sums - seen[t][2]
-    return Sweep(np.stack(states), costates, gradient, cost)
+    choice("adjoint", adjoint, ("exact", "printed"))
+    layers, _, c, x, u = _checked(thetas, Q.P, c, x0, controls)
+    weights = [gain * shaped("Q", q, layers.shape) for gain, q in zip(gains, Q, strict=True)]
+    return _sweep(layers, weights, c, x, u, adjoint == "exact")

@@ -7,19 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pidlib.theory.gains import recursion
+
 
 class DiagonalGains(NamedTuple):
-    """Gains of a network that acts on every direction by itself.
-
-    Attributes
-    ----------
-    alphas : (T, d) array
-        Share that the control of layer t leaves of direction j.
-    lambdas : (T + 1, d) array
-        Eigenvalues of the value function; the last row is 0.
-
-    Source: ours; equation gains-diagonal.
-    """
+    """Gains of a network that acts on every direction by itself."""
 
     alphas: np.ndarray
     lambdas: np.ndarray
@@ -44,6 +36,8 @@ def diagonal_gains(q: ArrayLike, c: ArrayLike = 1.0, scale: ArrayLike = 1.0) -> 
     Returns
     -------
     DiagonalGains
+        `alphas` (T, d), the share that the control of layer t leaves of direction j, and
+        `lambdas` (T + 1, d), eigenvalues of the value function.
 
     Raises
     ------
@@ -59,33 +53,24 @@ def diagonal_gains(q: ArrayLike, c: ArrayLike = 1.0, scale: ArrayLike = 1.0) -> 
     Source: Proposition 2, extended; equation gains-diagonal. Departure: any weights, costs and
     stretches; the proposition has q in {0, 1}, one c and no stretch.
     """
-    weights = np.asarray(q, dtype=np.float64)
+    weights, costs, stretch = (np.asarray(v, dtype=np.float64) for v in (q, c, scale))
     if weights.ndim != 2 or len(weights) < 1:
         raise ValueError(f"q has shape {weights.shape}; expected (T, d), T at least 1")
-    costs = np.asarray(c, dtype=np.float64)
     costs = costs[:, None] if costs.ndim == 1 else costs
-    try:
-        costs = np.broadcast_to(costs, weights.shape)
-        stretch = np.broadcast_to(np.asarray(scale, dtype=np.float64), weights.shape)
-    except ValueError:
-        raise ValueError(
-            f"c has shape {np.shape(c)} and scale {np.shape(scale)}; they must broadcast to "
-            f"the shape {weights.shape} of q"
-        ) from None
-    if not (np.isfinite(weights).all() and np.isfinite(costs).all() and np.isfinite(stretch).all()):
+    if not all(np.isfinite(v).all() for v in (weights, costs, stretch)):
         raise ValueError("q, c or scale have NaN or infinite entries")
     if (weights < 0).any() or (costs <= 0).any():
         raise ValueError(
             f"the least weight is {weights.min():g} and the least cost {costs.min():g}; weights "
             "must not be negative and costs must be positive"
         )
-    T = len(weights)
-    lambdas, alphas = np.zeros((T + 1, weights.shape[1])), np.zeros_like(weights)
-    for t in range(T - 1, -1, -1):
-        pull = weights[t] + stretch[t] ** 2 * lambdas[t + 1]
-        alphas[t] = costs[t] / (costs[t] + pull)
-        lambdas[t] = pull * alphas[t]  # c (1 - alpha), without cancellation
-    return DiagonalGains(alphas, lambdas)
+    try:
+        return DiagonalGains(*recursion(weights, costs, stretch))
+    except ValueError:
+        raise ValueError(
+            f"c has shape {np.shape(c)} and scale {np.shape(scale)}; they must broadcast to "
+            f"the shape {weights.shape} of q"
+        ) from None
 
 
 def pair_weights(angles: ArrayLike, first: float = 0.5, second: float = 0.5) -> np.ndarray:
@@ -117,7 +102,7 @@ def pair_weights(angles: ArrayLike, first: float = 0.5, second: float = 0.5) -> 
     array([[0.  , 1.  ],
            [0.25, 0.75]])
 
-    Source: ours; equation gains-pair.
+    Source: equation gains-pair.
     """
     phi = np.asarray(angles, dtype=np.float64)
     if phi.ndim != 1 or (phi < 0).any() or (phi > np.pi / 2 + 1e-12).any():

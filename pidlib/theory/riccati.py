@@ -12,13 +12,15 @@ matrix, R_control = c I) weighs the control.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidlib.theory.systems import Trajectory
+from pidlib.theory.inputs import control_cost, inputs_of, layers_of, shaped
+from pidlib.theory.systems import Trajectory, apply, run
 
 ROUNDING = 1e-13  # eigenvalues below this share of the largest, or of c, are read as 0
 
@@ -52,53 +54,36 @@ class RiccatiSolution:
         return self.S / 2
 
     def value(self, x0: ArrayLike) -> np.ndarray:
-        """Least cost from x0, (..., d): 1/2 x0^T S_0 x0.
-
-        Parameters
-        ----------
-        x0 : (..., d) array
-
-        Returns
-        -------
-        (...) array
-        """
+        """Least cost from x0, (..., d): 1/2 x0^T S_0 x0."""
         x = np.asarray(x0, dtype=np.float64)
         return 0.5 * np.einsum("...i,...ij,...j->...", x, self.S[..., 0, :, :], x)
 
 
 class DenseSolution(NamedTuple):
-    """Solution of the same problem as one quadratic program."""
+    """Solution of a problem of control as one quadratic program."""
 
     controls: np.ndarray
     value: float
     hessian: np.ndarray
 
 
-def _check(
+def _checked(
     thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    layers, weights = np.asarray(thetas, np.float64), np.asarray(Q_state, np.float64)
-    costs = np.asarray(c, np.float64)
-    if layers.ndim < 3 or layers.shape[-1] != layers.shape[-2] or layers.shape[-3] < 1:
-        raise ValueError(f"thetas have shape {layers.shape}; expected (..., T, d, d), T at least 1")
-    T = layers.shape[-3]
-    if weights.ndim < 3 or weights.shape[-3:] != layers.shape[-3:]:
-        raise ValueError(f"Q_state has shape {weights.shape}; expected (..., {T}, d, d) as thetas")
+    layers = layers_of(thetas, batch=True)
+    weights, costs = shaped("Q_state", Q_state, layers.shape[-3:], True), control_cost(c)
     if not (np.isfinite(layers).all() and np.isfinite(weights).all()):
         raise ValueError("thetas or Q_state have NaN or infinite entries")
-    if not np.allclose(weights, np.swapaxes(weights, -1, -2), rtol=0, atol=1e-10):
+    if not np.allclose(weights, weights.mT, rtol=0, atol=1e-10):
         raise ValueError("Q_state is not symmetric; give (Q + Q^T) / 2")
-    batch = np.broadcast_shapes(layers.shape[:-3], weights.shape[:-3])
+    T, batch = layers.shape[-3], np.broadcast_shapes(layers.shape[:-3], weights.shape[:-3])
     try:
-        prices = np.broadcast_to(costs, (*batch, T))
+        return layers, weights, np.broadcast_to(costs, (*batch, T))
     except ValueError:
         raise ValueError(
             f"the cost c has shape {costs.shape}; give one number, {T} of them (one a layer), "
             f"or an array that broadcasts to {(*batch, T)}"
         ) from None
-    if not np.isfinite(costs).all() or (costs < 0).any():
-        raise ValueError(f"the control cost c is {c}; it must be finite and not negative")
-    return layers, weights, prices
 
 
 def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolution:
@@ -115,10 +100,9 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
         Weights of the controlled states, symmetric positive semi-definite.
     c : float, (T,) array, or array that broadcasts to (..., T)
         Cost of the control (R_control = c I), at least 0; with the shape (..., 1) one for
-        each system of a batch. At 0 the limit is taken: the
-        control removes everything that M_t penalises. For that, eigenvalues of M_t below
-        1e-13 of the largest, or of c, are read as 0; else rounding in a direction without weight
-        would be divided by c.
+        each system of a batch. At 0 the limit is taken: the control removes everything that
+        M_t penalises. For that, eigenvalues of M_t below 1e-13 of the largest, or of c, are
+        read as 0; else rounding in a direction without weight would be divided by c.
 
     Returns
     -------
@@ -140,15 +124,14 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     riccati-recursion. Departure: the printed objective holds past states; the formula solves
     the relaxed problem above.
     """
-    layers, weights, costs = _check(thetas, Q_state, c)
-    T, d = layers.shape[-3], layers.shape[-1]
-    batch = costs.shape[:-1]
+    layers, weights, costs = _checked(thetas, Q_state, c)
+    (*batch, T), d = costs.shape, layers.shape[-1]
     S = np.zeros((*batch, T + 1, d, d))
     K, A, M = (np.zeros((*batch, T, d, d)) for _ in range(3))
     for t in range(T - 1, -1, -1):
         theta, price = layers[..., t, :, :], costs[..., t, None]
-        pull = weights[..., t, :, :] + np.swapaxes(theta, -1, -2) @ S[..., t + 1, :, :] @ theta
-        M[..., t, :, :] = (pull + np.swapaxes(pull, -1, -2)) / 2
+        pull = weights[..., t, :, :] + theta.mT @ S[..., t + 1, :, :] @ theta
+        M[..., t, :, :] = (pull + pull.mT) / 2
         m, U = np.linalg.eigh(M[..., t, :, :])
         if m.min() < -1e-10 * max(1.0, np.abs(m).max()):
             raise ValueError(
@@ -157,10 +140,10 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
         tiny = ROUNDING * np.maximum(np.abs(m).max(-1, keepdims=True), price)
         m = np.where(m <= tiny, 0.0, m)
         total = np.where(m == 0, 1.0, m + price)
-        kept = np.where(m == 0, 1.0, price / total)
+        left = np.where(m == 0, 1.0, price / total)
         # K and A each from their own eigenvalues: I - K would lose digits where c is small
-        for target, values in ((K, m / total), (A, kept)):
-            target[..., t, :, :] = (U * values[..., None, :]) @ np.swapaxes(U, -1, -2)
+        for target, values in ((K, m / total), (A, left)):
+            target[..., t, :, :] = (U * values[..., None, :]) @ U.mT
         S[..., t, :, :] = price[..., None] * K[..., t, :, :]
     return RiccatiSolution(S, K, A, M)
 
@@ -192,18 +175,14 @@ def rollout(thetas: ArrayLike, K: ArrayLike, x0: ArrayLike) -> Trajectory:
 
     Source: Eq. (1); equation riccati-dynamics.
     """
-    layers, gains = np.asarray(thetas, np.float64), np.asarray(K, np.float64)
+    layers, gains = layers_of(thetas, batch=True), np.asarray(K, np.float64)
+    T, d = layers.shape[-3:-1]
     if layers.shape[-3:] != gains.shape[-3:]:
         raise ValueError(f"thetas have shape {layers.shape} and K {gains.shape}; they must agree")
-    x = np.asarray(x0, np.float64)
-    if x.shape[-1:] != layers.shape[-1:]:
-        raise ValueError(f"x0 has shape {x.shape}; its last axis must be {layers.shape[-1]}")
-    shape = np.broadcast_shapes(layers.shape[:-3], gains.shape[:-3], x.shape[:-1])
-    states, controls = [np.broadcast_to(x, (*shape, x.shape[-1]))], []
-    for t in range(layers.shape[-3]):
-        u = -np.einsum("...ij,...j->...i", gains[..., t, :, :], states[-1])
-        states.append(np.einsum("...ij,...j->...i", layers[..., t, :, :], states[-1] + u))
-        controls.append(u)
+    x = inputs_of(x0, d)
+    batch = np.broadcast_shapes(layers.shape[:-3], gains.shape[:-3], x.shape[:-1])
+    x = np.broadcast_to(x, (*batch, d))
+    states, controls, _ = run(partial(apply, layers), T, x, lambda t, x, *_: -apply(gains, t, x))
     return Trajectory(np.stack(states), np.stack(controls))
 
 
@@ -239,28 +218,25 @@ def cost(
 
     Source: the relaxed running loss of Appendix A; equation riccati-cost.
     """
-    layers, weights, costs = _check(thetas, Q_state, c)
-    x, given = np.asarray(x0, np.float64), np.asarray(controls, np.float64)
-    if layers.ndim != 3 or x.shape != layers.shape[-1:] or given.shape != layers.shape[:2]:
+    layers, weights, costs = _checked(thetas, Q_state, c)
+    x, u = np.asarray(x0, np.float64), np.asarray(controls, np.float64)
+    if layers.ndim != 3 or x.shape != layers.shape[-1:] or u.shape != layers.shape[:2]:
         raise ValueError(
-            f"thetas have shape {layers.shape}, x0 {x.shape}, controls {given.shape}; "
+            f"thetas have shape {layers.shape}, x0 {x.shape}, controls {u.shape}; "
             "expected (T, d, d), (d,), (T, d)"
         )
-    total = 0.0
-    for theta, weight, price, u in zip(layers, weights, costs, given, strict=True):
-        v = x + u
-        total += 0.5 * v @ weight @ v + 0.5 * price * u @ u
-        x = theta @ v
-    return float(total)
+    parts = run(partial(apply, layers), len(layers), x, lambda t, *_: u[t]).parts
+    paid = (
+        v @ Q @ v + price * w @ w
+        for (v, *_), Q, price, w in zip(parts, weights, costs, u, strict=True)
+    )
+    return float(0.5 * sum(paid))
 
 
 def dense_solution(
     thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike, x0: ArrayLike
 ) -> DenseSolution:
     """Solve the same problem without dynamic programming, as a check.
-
-    All controlled states are stacked as v = G u + g; the cost is then one quadratic
-    function of the T d numbers u, whose minimum solves one linear system.
 
     Parameters
     ----------
@@ -272,6 +248,7 @@ def dense_solution(
     Returns
     -------
     DenseSolution
+        `controls` (T, d), the least cost `value`, and the `hessian` (T d, T d) of the cost.
 
     Raises
     ------
@@ -281,30 +258,43 @@ def dense_solution(
     Examples
     --------
     >>> one = np.ones((1, 1, 1))
-    >>> found = dense_solution(one, one, 3.0, x0=[4.0])
-    >>> found.controls.round(6).tolist(), round(found.value, 6)
+    >>> best = dense_solution(one, one, 3.0, x0=[4.0])
+    >>> best.controls.round(6).tolist(), round(best.value, 6)
     ([[-1.0]], 6.0)
 
-    Source: ours; equation riccati-cost.
+    Source: equation riccati-cost.
     """
-    layers, weights, costs = _check(thetas, Q_state, c)
+    layers, weights, costs = _checked(thetas, Q_state, c)
     x = np.asarray(x0, np.float64)
     if layers.ndim != 3 or x.shape != layers.shape[-1:]:
         raise ValueError(f"thetas have shape {layers.shape}, x0 {x.shape}; expected one system")
     if (costs <= 0).any():
         raise ValueError(f"the control cost c is {c}; the dense program needs it positive")
+    return quadratic_program(layers, [weights], costs, x)
+
+
+def quadratic_program(
+    layers: np.ndarray,
+    weights: list[np.ndarray],
+    costs: np.ndarray,
+    x0: np.ndarray,
+    past: str = "states",
+) -> DenseSolution:
+    """Least cost of linear layers whose losses weigh v_t, and v_t + s_t and v_t - y_t if given.
+
+    Every state is an affine function of all T d numbers u. As a matrix it has one row for each
+    of them, and a last one for x0: the layers carry these rows as they carry states.
+    """
     T, d = layers.shape[:2]
-    G, g = np.zeros((T, d, T, d)), np.zeros((T, d))
-    for t in range(T):
-        if t:
-            G[t] = np.einsum("ij,jsk->isk", layers[t - 1], G[t - 1])
-            x = layers[t - 1] @ x
-        G[t, :, t, :] = np.eye(d)
-        g[t] = x
-    G, g = G.reshape(T * d, T * d), g.ravel()
-    weight = scipy.linalg.block_diag(*weights)
-    hessian = G.T @ weight @ G + np.diag(np.repeat(costs, d))
-    linear = G.T @ weight @ g
-    u = scipy.linalg.solve(hessian, -linear, assume_a="pos")
-    value = 0.5 * u @ hessian @ u + linear @ u + 0.5 * g @ weight @ g
+    rows = np.eye(T * d + 1)
+    controls = rows[:, :-1].reshape(-1, T, d)
+    parts = run(
+        partial(apply, layers), T, rows[:, -1:] * x0, lambda t, *_: controls[:, t], past
+    ).parts
+    form = np.diag([*np.repeat(costs, d), 0.0])
+    for t, part in enumerate(parts):
+        form += sum(p @ weight[t] @ p.T for p, weight in zip(part, weights, strict=False))
+    hessian, slope = form[:-1, :-1], form[:-1, -1]
+    u = scipy.linalg.solve(hessian, -slope, assume_a="pos")
+    value = 0.5 * (u @ hessian @ u + form[-1, -1]) + slope @ u
     return DenseSolution(u.reshape(T, d), float(value), hessian)

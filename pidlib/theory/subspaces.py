@@ -8,22 +8,16 @@ X_(i) X_(i)^T, a sum over examples, so it is enough to add up that small matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import torch
 
+from pidlib.theory.inputs import choice, number
+
 MODES = ("embedding", "temporal")
 _CHUNK = 1 << 20  # numbers cast to float64 at a time: 8 MiB
-
-
-def _check_variance(variance: float) -> float:
-    value = float(variance)
-    if not 0.0 < value <= 1.0:
-        raise ValueError(
-            f"variance is {variance}; it must be above 0 and at most 1, for example 0.99"
-        )
-    return value
 
 
 def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
@@ -55,7 +49,7 @@ def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
     Source: section 3.1 ("99 % of total variance"); equation subspaces-rank.
     Departure: the paper accumulates singular values; variance is their squares.
     """
-    share = _check_variance(variance)
+    share = float(number("variance", variance, "above 0 and at most 1"))
     values = torch.as_tensor(eigenvalues, dtype=torch.float64).flatten()
     if values.numel() == 0 or not torch.isfinite(values).all():
         raise ValueError("eigenvalues are empty or not finite; fit on finite states first")
@@ -102,34 +96,7 @@ class Subspace:
 
 
 def subspace_of(moment: torch.Tensor, variance: float) -> Subspace:
-    """Leading eigenvectors of a second moment that hold a share of variance.
-
-    Parameters
-    ----------
-    moment : (d, d) tensor
-        Symmetric positive semi-definite.
-    variance : float
-        Share, above 0 and at most 1.
-
-    Returns
-    -------
-    Subspace
-
-    Raises
-    ------
-    ValueError
-        As for `rank_for`.
-
-    Examples
-    --------
-    >>> subspace_of(torch.diag(torch.tensor([1.0, 98.0, 1.0])), 0.9).basis.T
-    tensor([[0., 1., 0.]], dtype=torch.float64)
-
-    Source: Algorithm 1; equations subspaces-moment, subspaces-streamed.
-    Departure: eigenvectors of the second moment in place of a singular value
-    decomposition of the whole unfolding.
-    """
-    _check_variance(variance)
+    """Leading eigenvectors of a second moment (d, d) that hold a share of variance."""
     matrix = moment.detach().to("cpu", torch.float64)
     if not torch.isfinite(matrix).all():
         raise ValueError("the second moment has NaN or infinite entries")
@@ -180,11 +147,8 @@ class Moments:
     """
 
     def __init__(self, width: int, length: int = 0, device: torch.device | str | None = None):
-        if width < 1 or length < 0:
-            raise ValueError(
-                f"width is {width} and length {length}; width must be at least 1, length at least 0"
-            )
-        self.width, self.length = int(width), int(length)
+        self.width = int(number("width", width, "at least 1"))
+        self.length = int(number("length", length))
         self.embedding = torch.zeros(width, width, dtype=torch.float64, device=device)
         self.temporal = torch.zeros(length, length, dtype=torch.float64, device=device)
         self.tokens = 0
@@ -192,25 +156,7 @@ class Moments:
 
     @torch.no_grad()
     def update(self, states: torch.Tensor, mask: torch.Tensor | None = None) -> Moments:
-        """Add a batch of states.
-
-        Parameters
-        ----------
-        states : (B, l, d) tensor, or (n, d) for n examples of one token
-            Any floating type; cast to float64 a chunk at a time.
-        mask : (B, l) tensor, optional
-            True (or 1) at real tokens. All tokens are real when left out.
-
-        Returns
-        -------
-        Moments
-            This object.
-
-        Raises
-        ------
-        ValueError
-            Wrong shape, or a real token with a NaN or infinite entry; nothing is added.
-        """
+        """Add states (B, l, d), or (n, d) of one token each, but for padding: `mask` (B, l) is 0 there."""
         states = torch.as_tensor(states).detach()
         if states.ndim == 2:
             states = states[:, None, :]
@@ -267,23 +213,7 @@ class Moments:
         self.examples += len(states)
 
     def merge(self, other: Moments) -> Moments:
-        """Add another accumulator's sums to this one.
-
-        Parameters
-        ----------
-        other : Moments
-            Of the same width and length; left as it is.
-
-        Returns
-        -------
-        Moments
-            This object, now as if it had seen both streams.
-
-        Raises
-        ------
-        ValueError
-            Width or length differ.
-        """
+        """Add the sums of another accumulator, which is left as it is; return this one."""
         if (self.width, self.length) != (other.width, other.length):
             raise ValueError(
                 f"cannot merge width {self.width}, length {self.length} with "
@@ -296,26 +226,8 @@ class Moments:
         return self
 
     def subspace(self, variance: float = 0.99, mode: str = "embedding") -> Subspace:
-        """Subspace of one mode that holds a share of variance.
-
-        Parameters
-        ----------
-        variance : float
-            Share, above 0 and at most 1.
-        mode : {"embedding", "temporal"}
-            Which unfolding.
-
-        Returns
-        -------
-        Subspace
-
-        Raises
-        ------
-        ValueError
-            Variance out of range, unknown mode, or nothing was added.
-        """
-        if mode not in MODES:
-            raise ValueError(f"unknown mode {mode!r}; choose one of {MODES}")
+        """Subspace of the "embedding" or "temporal" mode that holds a share of variance."""
+        choice("mode", mode, MODES)
         if self.tokens == 0:
             raise ValueError("no states were added; call update first")
         if mode == "temporal" and self.length == 0:
@@ -348,7 +260,7 @@ def energy_off(basis: torch.Tensor, moment: torch.Tensor) -> float:
     >>> energy_off(torch.eye(2)[:, :1], torch.diag(torch.tensor([3.0, 1.0])))
     0.25
 
-    Source: ours (the clean bias); equation subspaces-bias.
+    Source: equation subspaces-bias.
     """
     frame, matrix = basis.to(torch.float64), moment.to(torch.float64)
     total = float(matrix.trace())
@@ -383,7 +295,7 @@ def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     >>> principal_angles(plane, line).rad2deg().round(decimals=3).tolist()
     [45.0]
 
-    Source: ours; equation subspaces-angles. The algorithm is that of
+    Source: equation subspaces-angles. The algorithm is that of
     scipy.linalg.subspace_angles.
     """
     left, right = (np.asarray(torch.as_tensor(m).detach().cpu().double()) for m in (V, W))
@@ -392,63 +304,17 @@ def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(scipy.linalg.subspace_angles(left, right).copy())
 
 
-@dataclass(frozen=True)
-class Hosvd:
-    """A Tucker decomposition by higher-order singular values.
-
-    Attributes
-    ----------
-    core : tensor of shape (r_1, ..., r_I)
-        X multiplied along each mode by the transposed basis.
-    bases : tuple of (n_i, r_i) tensors
-        Left singular vectors of each unfolding.
-    singular_values : tuple of tensors
-        All singular values of each unfolding, falling.
-
-    Source: Algorithm 1; equations subspaces-core, subspaces-tucker.
-    """
+class Hosvd(NamedTuple):
+    """Core (r_1, ..., r_I), bases (n_i, r_i) and all singular values of a Tucker decomposition."""
 
     core: torch.Tensor
     bases: tuple[torch.Tensor, ...]
     singular_values: tuple[torch.Tensor, ...]
 
-    def reconstruction(self) -> torch.Tensor:
-        """Core multiplied by every basis, of the shape of the tensor decomposed.
-
-        Returns
-        -------
-        tensor
-        """
-        return _multiply(self.core, self.bases)
-
 
 def unfold(tensor: torch.Tensor, mode: int) -> torch.Tensor:
-    """Matrix whose rows are the slices of a tensor along one mode.
-
-    Parameters
-    ----------
-    tensor : tensor of shape (n_1, ..., n_I)
-    mode : int
-        From 0 to I - 1.
-
-    Returns
-    -------
-    (n_mode, product of the others) tensor
-
-    Examples
-    --------
-    >>> unfold(torch.arange(6).reshape(2, 3), 1).tolist()
-    [[0, 3], [1, 4], [2, 5]]
-
-    Source: Algorithm 1 ("Reshape"); equation subspaces-unfold.
-    """
+    """Matrix (n_mode, product of the others) whose rows are the slices of a tensor along one mode."""
     return tensor.movedim(mode, 0).flatten(1)
-
-
-def _multiply(tensor: torch.Tensor, matrices: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    for mode, matrix in enumerate(matrices):
-        tensor = torch.tensordot(matrix, tensor, dims=([1], [mode])).movedim(0, mode)
-    return tensor
 
 
 def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
@@ -467,6 +333,7 @@ def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
     Returns
     -------
     Hosvd
+        `core` (r_1, ..., r_I), `bases` of (n_i, r_i), all `singular_values` of each unfolding.
 
     Raises
     ------
@@ -475,25 +342,24 @@ def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
 
     Examples
     --------
-    >>> states = torch.arange(24.0).reshape(4, 3, 2)
-    >>> parts = hosvd(states)
-    >>> bool(torch.allclose(parts.reconstruction(), states.double()))
-    True
+    >>> parts = hosvd(torch.arange(24.0).reshape(4, 3, 2), variance=0.99)
+    >>> tuple(parts.core.shape), [tuple(basis.shape) for basis in parts.bases]
+    ((1, 1, 1), [(4, 1), (3, 1), (2, 1)])
 
     Source: Algorithm 1; equations subspaces-svd, subspaces-core, subspaces-truncation.
     Departure: the basis is U and the core is X times U^T; the printed V does not fit the
     mode product.
     """
-    _check_variance(variance)
     values = torch.as_tensor(tensor).detach().double()
     if values.ndim < 2:
         raise ValueError(f"the tensor has {values.ndim} axes; at least two are needed")
     if not torch.isfinite(values).all():
         raise ValueError("the tensor has NaN or infinite entries")
-    bases, spectra = [], []
+    core, bases, spectra = values, [], []
     for mode in range(values.ndim):
         left, sizes, _ = torch.linalg.svd(unfold(values, mode), full_matrices=False)
-        bases.append(left[:, : rank_for(sizes**2, variance)])
+        basis = left[:, : rank_for(sizes**2, variance)]
+        core = torch.tensordot(core, basis, dims=([0], [0]))  # each mode in turn goes to the end
+        bases.append(basis)
         spectra.append(sizes)
-    core = _multiply(values, tuple(basis.T for basis in bases))
     return Hosvd(core, tuple(bases), tuple(spectra))

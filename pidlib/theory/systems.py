@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
+from pidlib.theory.inputs import depth, inputs_of, number
+
+PASTS = ("states", "controlled")
 Feedback = Callable[[int, np.ndarray], np.ndarray]
+HistoryLaw = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Trajectory(NamedTuple):
@@ -83,22 +88,11 @@ class LinearSystem:
     @property
     def complements(self) -> np.ndarray:
         """Projections Q_t = I - V_t V_t^T off the clean subspaces, (..., T + 1, d, d)."""
-        return np.eye(self.d) - self.bases @ np.swapaxes(self.bases, -1, -2)
+        return np.eye(self.d) - self.bases @ self.bases.mT
 
     def layer(self, t: int, v: np.ndarray) -> np.ndarray:
-        """Image of the controlled states v, (..., d), under layer t.
-
-        Parameters
-        ----------
-        t : int
-            Layer, from 0.
-        v : (..., d) array
-
-        Returns
-        -------
-        (..., d) array
-        """
-        return np.einsum("...ij,...j->...i", self.thetas[..., t, :, :], v)
+        """Image of the controlled states v, (..., d), under layer t."""
+        return apply(self.thetas, t, v)
 
 
 @dataclass(frozen=True)
@@ -126,11 +120,9 @@ class ResidualSystem:
         return self.linear.layer(t, v) + self.strength * bent
 
 
-def _check_sizes(d: int, r: int, T: int) -> None:
-    if T < 1:
-        raise ValueError(f"the number of layers T is {T}; it must be at least 1")
-    if not 1 <= r <= d:
-        raise ValueError(f"the subspace has dimension r = {r}; it must lie in 1..{d}")
+def apply(matrices: np.ndarray, t: int, x: np.ndarray) -> np.ndarray:
+    """Product of matrix t of each system, (..., T, d, d), and its states (..., d)."""
+    return np.einsum("...ij,...j->...i", matrices[..., t, :, :], x)
 
 
 def _orthogonal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -139,13 +131,23 @@ def _orthogonal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarr
     return q * np.sign(np.diagonal(upper, axis1=-2, axis2=-1))[..., None, :]
 
 
-def _carried(thetas: np.ndarray, first: np.ndarray, orthogonal: bool) -> LinearSystem:
-    """Build the system whose subspaces are the images of the first one."""
-    bases = [first]
+def _carried(
+    thetas: np.ndarray, random: np.random.Generator, r: int, orthogonal: bool = True
+) -> LinearSystem:
+    """Build the system whose subspaces are the images of a random first one."""
+    bases = [_orthogonal(random, (*thetas.shape[:-3], *thetas.shape[-2:]))[..., :r]]
     for t in range(thetas.shape[-3]):
         image = thetas[..., t, :, :] @ bases[-1]
         bases.append(image if orthogonal else np.linalg.qr(image)[0])
     return LinearSystem(thetas, np.stack(bases, axis=-3))
+
+
+def _generator(d: int, r: int, T: int, seed: int | list[int]) -> np.random.Generator:
+    """Refuse sizes out of range; then a random generator."""
+    depth(T)
+    if not 1 <= r <= d:
+        raise ValueError(f"the subspace has dimension r = {r}; it must lie in 1..{d}")
+    return np.random.default_rng(seed)
 
 
 def orthogonal_system(
@@ -178,16 +180,14 @@ def orthogonal_system(
     Examples
     --------
     >>> system = orthogonal_system(d=4, r=2, T=3, seed=0)
-    >>> bool(np.allclose(system.thetas @ system.thetas.swapaxes(1, 2), np.eye(4)))
+    >>> bool(np.allclose(system.thetas @ system.thetas.mT, np.eye(4)))
     True
 
     Source: Assumption 2; equation theorem-one. Departure: the transport of the subspace is
     part of the construction; the paper's proof takes it for granted.
     """
-    _check_sizes(d, r, T)
-    random = np.random.default_rng(seed)
-    thetas = _orthogonal(random, (*batch, T, d, d))
-    return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=True)
+    random = _generator(d, r, T, seed)
+    return _carried(_orthogonal(random, (*batch, T, d, d)), random, r)
 
 
 def rotating_system(
@@ -195,24 +195,18 @@ def rotating_system(
 ) -> LinearSystem:
     """Orthogonal layers that turn by at most an angle: theta_t = exp(angle * skew_t).
 
-    The distance from the identity is 2 sin(angle / 2) up to an angle of pi; only small
-    angles give layers near the identity, as in a residual network.
+    Only small angles give layers near the identity, as in a residual network.
 
     Parameters
     ----------
     d, r, T, seed, batch
         As for `orthogonal_system`.
     angle : float
-        Scale of the rotation in radians: the spectral norm of the exponent.
+        Spectral norm of the exponent, in radians.
 
     Returns
     -------
     LinearSystem
-
-    Raises
-    ------
-    ValueError
-        Sizes out of range.
 
     Examples
     --------
@@ -220,16 +214,14 @@ def rotating_system(
     >>> bool(np.linalg.norm(system.thetas[0] - np.eye(4), 2) < 0.1)
     True
 
-    Source: ours; equation theorem-one.
+    Source: equation theorem-one.
     """
-    _check_sizes(d, r, T)
-    random = np.random.default_rng(seed)
+    random = _generator(d, r, T, seed)
     skew = random.standard_normal((*batch, T, d, d))
-    skew = skew - np.swapaxes(skew, -1, -2)
+    skew = skew - skew.mT
     if d > 1:
         skew *= angle / np.linalg.norm(skew, 2, axis=(-2, -1), keepdims=True)
-    thetas = scipy.linalg.expm(skew)
-    return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=True)
+    return _carried(scipy.linalg.expm(skew), random, r)
 
 
 def conditioned_system(
@@ -260,36 +252,31 @@ def conditioned_system(
     >>> np.linalg.cond(system.thetas).round(6)
     array([5., 5., 5.])
 
-    Source: ours; equation assumptions-condition.
+    Source: equation assumptions-condition.
     """
-    _check_sizes(d, r, T)
-    if not kappa >= 1 or not np.isfinite(kappa):
-        raise ValueError(f"the condition number kappa is {kappa}; it must be at least 1")
+    random = _generator(d, r, T, seed)
+    number("the condition number kappa", kappa, "at least 1")
     if d == 1 and kappa > 1:
         raise ValueError("a layer of size d = 1 has condition number 1; give kappa = 1")
-    random = np.random.default_rng(seed)
     powers = random.uniform(-0.5, 0.5, (*batch, T, d))
     if d > 1:
         powers[..., 0], powers[..., 1] = 0.5, -0.5
     left, right = (_orthogonal(random, (*batch, T, d, d)) for _ in range(2))
     thetas = (left * (float(kappa) ** powers)[..., None, :]) @ right
-    return _carried(thetas, _orthogonal(random, (*batch, d, d))[..., :r], orthogonal=False)
+    return _carried(thetas, random, r, orthogonal=False)
 
 
 def tilted_bases(system: LinearSystem, angle: float, seed: int) -> np.ndarray:
     """Bases turned off the clean subspaces, each layer's by the same angle.
-
-    Every principal angle between V_t and its tilted copy is `angle`; the direction of
-    the tilt is random and new at each layer.
 
     Parameters
     ----------
     system : LinearSystem
         With 2 r at most d. A batch is tilted too.
     angle : float
-        In radians, 0 to pi / 2.
+        Every principal angle between V_t and its tilted copy, 0 to pi / 2 radians.
     seed : int
-        Of the directions.
+        Of the directions, random and new at each layer.
 
     Returns
     -------
@@ -309,7 +296,7 @@ def tilted_bases(system: LinearSystem, angle: float, seed: int) -> np.ndarray:
     >>> np.arccos(cosines).round(6)
     array([0.1, 0.1])
 
-    Source: ours; equation assumptions-tilt.
+    Source: equation assumptions-tilt.
     """
     if not 0 <= angle <= np.pi / 2:
         raise ValueError(f"the angle is {angle}; it must lie between 0 and pi / 2 radians")
@@ -336,11 +323,7 @@ def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) ->
     Returns
     -------
     ResidualSystem
-
-    Raises
-    ------
-    ValueError
-        Sizes out of range, or a negative strength.
+        `linear`, `inner` and `outer` are theta_t, C_t and B_t of theta_t v + g B_t tanh(C_t v).
 
     Examples
     --------
@@ -349,19 +332,41 @@ def residual_system(d: int, r: int, T: int, seed: int, strength: float = 0.3) ->
     >>> bool(np.allclose(system.layer(0, v), system.linear.layer(0, v)))
     True
 
-    Source: ours; equation assumptions-residual-network.
+    Source: equation assumptions-residual-network.
     """
-    if not strength >= 0:
-        raise ValueError(f"the strength is {strength}; it cannot be negative")
+    number("the strength", strength)
     linear = rotating_system(d, r, T, seed)
     random = np.random.default_rng([seed, 1])
     inner, outer = random.standard_normal((2, T, d, d)) / np.sqrt(d)
     return ResidualSystem(linear, inner, outer, float(strength))
 
 
+class Run(NamedTuple):
+    """States and controls of a run, and v_t, v_t + s_t, v_t - y_t: what the running loss weighs."""
+
+    states: list[np.ndarray]
+    controls: list[np.ndarray]
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def run(layer: Feedback, T: int, x: np.ndarray, law: HistoryLaw, past: str = "states") -> Run:
+    """Run layers under a law of the state, the sum s of all past ones, and the last one y."""
+    s = y = np.zeros_like(x)
+    states, controls, parts = [x], [], []
+    for t in range(T):
+        u = law(t, x, s, y)
+        v = x + u
+        parts.append((v, v + s, v - y))
+        y = v if past == "controlled" else x
+        s, x = s + y, layer(t, v)
+        states.append(x)
+        controls.append(u)
+    return Run(states, controls, parts)
+
+
 def simulate(
     system: LinearSystem | ResidualSystem,
-    x0: np.ndarray,
+    x0: ArrayLike,
     feedback: Feedback | np.ndarray | None = None,
 ) -> Trajectory:
     """Run a network, with a feedback control or without.
@@ -394,19 +399,12 @@ def simulate(
 
     Source: Eq. (1); equation riccati-dynamics.
     """
-    x = np.asarray(x0, dtype=np.float64)
-    if x.shape[-1:] != (system.d,):
-        raise ValueError(f"x0 has shape {x.shape}; its last axis must have size d = {system.d}")
-    if isinstance(feedback, np.ndarray):
-        gains = feedback
+    x = inputs_of(x0, system.d)
 
-        def feedback(t: int, x: np.ndarray) -> np.ndarray:
-            return -np.einsum("...ij,...j->...i", gains[..., t, :, :], x)
+    def law(t: int, x: np.ndarray, *_: np.ndarray) -> np.ndarray:
+        if feedback is None:
+            return np.zeros_like(x)
+        return feedback(t, x) if callable(feedback) else -apply(feedback, t, x)
 
-    states, controls = [x], []
-    for t in range(system.T):
-        u = np.zeros_like(x) if feedback is None else feedback(t, x)
-        x = system.layer(t, x + u)
-        states.append(x)
-        controls.append(u)
+    states, controls, _ = run(system.layer, system.T, x, law)
     return Trajectory(np.stack(np.broadcast_arrays(*states)), np.stack(controls))

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pidlib.theory.inputs import number
+
 _NOTHING = 1e-10  # of the largest variance: what rounding leaves of states in single precision
 
 
@@ -25,7 +27,7 @@ class Affine(NamedTuple):
     A : (d, d) array
     b : (d,) array
 
-    Source: ours; equation wiener-rule.
+    Source: equation wiener-rule.
     """
 
     A: np.ndarray
@@ -67,7 +69,7 @@ def wiener_map(
     >>> wiener_map([[3.0]], [[1.0]], mean=[4.0])
     Affine(A=array([[0.75]]), b=array([1.]))
 
-    Source: ours, equation wiener-rule; on a subspace Proposition 2.
+    Source: equation wiener-rule; on a subspace Proposition 2.
     """
     x, z = _checked(sigma_x, "sigma_x"), _checked(sigma_z, "sigma_z")
     m = np.zeros(len(x)) if mean is None else np.asarray(mean, dtype=np.float64)
@@ -75,8 +77,7 @@ def wiener_map(
         raise ValueError("the mean has entries that are not finite")
     if x.shape != z.shape or m.shape != x.shape[:1]:
         raise ValueError(f"sigma_x is {x.shape}, sigma_z {z.shape}, the mean {m.shape}: one d")
-    if not 0 <= rho < np.inf:
-        raise ValueError(f"rho is {rho}; give a finite weight of at least 0")
+    number("rho", rho)
     # Where nothing ever is, x = 0 is the estimate: the least of the best maps.
     A = x @ np.linalg.pinv(x + rho * z, rcond=_NOTHING, hermitian=True)
     return Affine(A, m - A @ m)
@@ -85,33 +86,7 @@ def wiener_map(
 def regression_map(
     cross: ArrayLike, seen: ArrayLike, mean_x: ArrayLike, mean_y: ArrayLike
 ) -> Affine:
-    """Best affine map from what is seen, y, to what is wanted, x, from their joint moments.
-
-    Unlike `wiener_map` it takes no independence of x and y - x for granted.
-
-    Parameters
-    ----------
-    cross, seen : (d, d) arrays
-        Covariances Cov(x, y) and Cov(y, y).
-    mean_x, mean_y : (d,) arrays
-
-    Returns
-    -------
-    Affine
-        A = Cov(x, y) Cov(y, y)^-1, b = mean_x - A mean_y.
-
-    Raises
-    ------
-    ValueError
-        Cov(y, y) is no covariance, or shapes do not fit.
-
-    Examples
-    --------
-    >>> regression_map([[3.0]], [[4.0]], [4.0], [4.0])
-    Affine(A=array([[0.75]]), b=array([1.]))
-
-    Source: ours; equation wiener-regression.
-    """
+    """Best affine map from y to x: A = Cov(x, y) Cov(y, y)^-1, whatever y - x has to do with x."""
     y, xy = _checked(seen, "seen"), np.asarray(cross, dtype=np.float64)
     x, m = (np.asarray(v, dtype=np.float64) for v in (mean_x, mean_y))
     if not xy.shape == y.shape == (len(m), len(x)):
@@ -139,7 +114,7 @@ def expected_error(A: ArrayLike, sigma_x: ArrayLike, sigma_z: ArrayLike) -> tupl
     >>> expected_error([[0.75]], [[3.0]], [[1.0]])
     (0.1875, 0.5625)
 
-    Source: ours; equation wiener-error.
+    Source: equation wiener-error.
     """
     A, x, z = (np.asarray(v, dtype=np.float64) for v in (A, sigma_x, sigma_z))
     rest = np.eye(len(A)) - A
@@ -154,29 +129,7 @@ def shrunk(sigma: ArrayLike, samples: int) -> np.ndarray:
 
 
 def shrinkage(sigma: ArrayLike, samples: int) -> float:
-    """Share of the identity that `shrunk` mixes in, from 0 to 1.
-
-    Parameters
-    ----------
-    sigma : (d, d) array
-    samples : int
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        No covariance, or no samples.
-
-    Examples
-    --------
-    >>> shrinkage([[2.0, 0.0], [0.0, 0.0]], samples=1)
-    1.0
-
-    Source: equation wiener-shrunk; Chen, Wiesel, Eldar & Hero 2010.
-    """
+    """Share of the identity, 0 to 1, that `shrunk` mixes in: Chen, Wiesel, Eldar & Hero 2010."""
     s = _checked(sigma, "sigma")
     if samples < 1:
         raise ValueError(f"{samples} samples; a covariance needs at least 1")

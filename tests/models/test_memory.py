@@ -30,7 +30,7 @@ def test_only_words_whose_own_tokens_changed_are_counted(tiny):
     changed = perturbed_rows(rows, longer)
     found = _states(model, tokenizer, rows, changed, range(4), 64)
     assert len(found.split) == 4 and found.split.all()
-    assert all(len(state) == 4 for state in (*found.clean, *found.seen))
+    assert all(len(state) == 4 for state in (*found.clean, *found.changed))
     unchanged = perturbed_rows(rows, lambda row, random: row)
     with pytest.raises(ValueError, match="no word of 4 rows was changed"):
         _states(model, tokenizer, rows, unchanged, range(4), 64)

@@ -11,7 +11,7 @@ import pytest
 
 from contents import in_toc
 from pidlib import check
-from pidlib.check.judge import judge
+from pidlib.check.judge import exercise
 from pidlib.theory.gains import attenuation
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
@@ -63,7 +63,11 @@ def test_blank_fails_and_printed_solution_passes(capsys, first, blank, solution)
 
 @pytest.mark.parametrize("hint", ["short", "a long hint that goes on and on " * 5])
 def test_hints_fit_the_page(capsys, hint):
-    judge(None, iter([((), 1)]), hint, "fine")
+    @exercise(hint)
+    def task(answer):
+        yield 1, answer()
+
+    task(None)
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert " ".join(line.strip() for line in lines[1:]) == f"hint: {hint.strip()}"
@@ -108,8 +112,33 @@ def test_shapes_must_match(capsys):
 
 
 def test_one_wrong_case_of_many_is_enough(capsys):
-    cases = [((k,), k * k) for k in range(5)]
-    judge(lambda k: k * k if k < 4 else 0, iter(cases), "square it", "squares")
+    @exercise("square it")
+    def square(answer):
+        """Check a function k -> its square."""
+        for k in range(5):
+            yield k * k, answer(k)
+        return "squares"
+
+    square(lambda k: k * k if k < 4 else 0)
     assert capsys.readouterr().out.startswith("not yet: a test case comes out differently")
-    judge(lambda k: k * k, iter(cases), "square it", "squares")
+    square(lambda k: k * k)
     assert capsys.readouterr().out == "right: squares\n"
+    assert square.__doc__ == "Check a function k -> its square."
+
+
+@pytest.mark.parametrize("blank", [None, ...])
+def test_a_blank_in_place_of_a_function_or_a_number_is_no_answer(capsys, blank):
+    for task in (check.halving_cost, check.split):
+        task(blank)
+        assert capsys.readouterr().out.startswith("not yet: nothing is returned\nhint: ")
+
+
+def test_an_answer_that_changes_its_arguments_is_judged_by_what_it_returns(capsys):
+    def flipped(x, V_P, V_D, alpha):
+        Q = np.eye(7) - (V_P @ V_P.T + V_D @ V_D.T) / 2
+        u = -(1 - alpha) * Q @ x
+        x *= 0
+        return u
+
+    check.pd_control(flipped)
+    assert capsys.readouterr().out.startswith("right: ")
