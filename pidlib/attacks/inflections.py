@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 
 BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
 
@@ -11,7 +12,7 @@ BASE_TAGS = ("NN", "VB", "VBP", "JJ", "RB")  # "sheep" counts as singular only
 @cache
 def lemmas(word: str) -> frozenset[str]:
     """Dictionary forms of a word, of whatever part of speech."""
-    return frozenset(w for found in _lemmas(word).values() for w in found) or frozenset({word})
+    return frozenset(chain(*_lemmas(word).values())) or frozenset({word})
 
 
 def parts_of_speech(word: str) -> frozenset[str]:
@@ -42,13 +43,14 @@ def tags(word: str) -> frozenset[tuple[str, str]]:
     """Inflections that a word can be, as (part of speech, Penn tag)."""
     from lemminflect import getAllInflections
 
-    found = set()
-    for part, bases in _lemmas(word).items():
-        for base in bases:
-            for tag, forms in getAllInflections(base, part).items():
-                if word in forms and (word != base or tag in BASE_TAGS):
-                    found.add((part, tag))
-    return frozenset(found or {("NOUN", "NNS" if word.endswith("s") else "NN")})
+    inflections = {
+        (part, tag)
+        for part, bases in _lemmas(word).items()
+        for base in bases
+        for tag, forms in getAllInflections(base, part).items()
+        if word in forms and (word != base or tag in BASE_TAGS)
+    }
+    return frozenset(inflections or {("NOUN", "NNS" if word.endswith("s") else "NN")})
 
 
 @cache
@@ -59,11 +61,13 @@ def inflected_like(word: str, model: str) -> tuple[str, ...]:
     wanted = tags(model)
     if any(tag == "VBG" for _, tag in wanted):  # in captions, "running" is a verb
         wanted = {("VERB", "VBG")}
-    forms = set()
-    for part, tag in wanted:
-        for base in _lemmas(word).get(part, ()):
-            found = getInflection(base, tag, inflect_oov=False)
-            forms.update(form for form in found if form != base or tag in BASE_TAGS)
+    forms = {
+        form
+        for part, tag in wanted
+        for base in _lemmas(word).get(part, ())
+        for form in getInflection(base, tag, inflect_oov=False)
+        if form != base or tag in BASE_TAGS
+    }
     return tuple(sorted(form for form in forms if re.fullmatch("[a-z]{2,}", form)))
 
 

@@ -19,16 +19,12 @@ _ENGLISH = word_list("nltk/corpora/stopwords/english")
 
 
 def _untouched(stopwords: Sequence[str], premise: bool = True) -> list:
-    """Words that a recipe doesn't change: stop words, those changed once, the premise.
-
-    Stock: stop words are compared as they are written, so a capital "The" may change.
-    Here: any case counts.
-    """
+    """Words that a recipe doesn't change: stop words in any case, those changed once, the premise."""
     any_case = {form for word in stopwords for form in (word, word.capitalize(), word.upper())}
-    kept = [_before.RepeatModification(), _before.StopwordModification(stopwords=any_case)]
+    constraints = [_before.RepeatModification(), _before.StopwordModification(stopwords=any_case)]
     if premise:
-        kept.append(_before.InputColumnModification(["premise", "hypothesis"], {"premise"}))
-    return kept
+        constraints.append(_before.InputColumnModification(["premise", "hypothesis"], {"premise"}))
+    return constraints
 
 
 def a2t(victim: Victim, parts: OfflineParts | StockParts) -> Any:
@@ -157,8 +153,5 @@ def _attack(victim: Victim, constraints: list, transformation: Any, search: Any)
 
 
 RECIPES: dict[str, Callable[..., Any]] = {
-    "a2t": a2t,
-    "pso": pso,
-    "textbugger": textbugger,
-    "textfooler": textfooler,
+    recipe.__name__: recipe for recipe in (a2t, pso, textbugger, textfooler)
 }

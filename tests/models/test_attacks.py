@@ -13,8 +13,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from experiments.benchmarks.attacks import attack_pace, compare_wrappers
-from pidlib.attacks import attack as attacks
-from pidlib.attacks.attack import attack, explain
+from pidlib.attacks.attack import RECIPES, attack, explain
 from pidlib.attacks.outcomes import attack_table, read_outcomes, transfer_rows
 from pidlib.data.edits import rebuild
 from pidlib.data.labels import LABELS
@@ -59,7 +58,7 @@ def rows(victim):
     return labelled
 
 
-@pytest.fixture(scope="module", params=attacks.RECIPES)
+@pytest.fixture(scope="module", params=RECIPES)
 def attacked(request, victim, rows):
     return request.param, attack(*victim, rows, request.param, "lexicon", seed=1)
 
@@ -223,7 +222,7 @@ def test_same_outcomes_as_the_stock_wrapper(victim, rows):
             module.p = 0.0
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0
-    for recipe in attacks.RECIPES:
+    for recipe in RECIPES:
         trial = compare_wrappers(*victim, rows[:2], recipe)
         assert trial.same
         assert trial.queries > 2
@@ -303,7 +302,7 @@ def test_gradients_run_through_an_attached_control(victim, rows):
 
 
 def test_a_budget_bounds_the_queries(victim, rows):
-    for recipe in attacks.RECIPES:
+    for recipe in RECIPES:
         for budget in (2, 3, 7):
             outcomes = attack(*victim, rows[:3], recipe, "lexicon", budget=budget)
             assert all(o.queries <= budget for o in outcomes)
@@ -438,7 +437,7 @@ def test_placeholder_labels_are_refused(victim, rows):
 def test_recipes_and_their_door_agree():
     from pidlib.attacks import recipes
 
-    assert tuple(recipes.RECIPES) == attacks.RECIPES
+    assert tuple(recipes.RECIPES) == RECIPES
 
 
 def test_stock_says_what_is_missing(victim, rows, monkeypatch):
