@@ -26,9 +26,7 @@ STOPPED = 130
 LAWS = "averaged, exact-gain, residual, wiener or terminal."
 MIXES = "typos, synonyms, both or words, for wiener and terminal."
 
-Config = Annotated[
-    Path | None, typer.Option("--config", help="TOML file of settings; options win over it.")
-]
+Config = Annotated[Path | None, typer.Option("--config", help="TOML file; options win over it.")]
 Model = Annotated[str | None, typer.Option(help="An adapter that ships, a folder, or owner/name.")]
 Data = Annotated[str | None, typer.Option(help="captions, snli-test, FILE.jsonl or owner/name.")]
 Split = Annotated[str | None, typer.Option(help="train, validation or test, where there are any.")]
