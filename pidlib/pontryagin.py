@@ -112,17 +112,9 @@ class Pontryagin:
         ----------
         model : torch.nn.Module
             As for `PIDController.attached`, in evaluation mode and single or double
-            precision.
+            precision; no block may stop gradients or work in place.
         inputs : mapping of str to tensor
             Arguments of the model's forward.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As `PIDController.attached`; a model in training mode or in half precision; a
-            block that stops gradients or works in place.
-        FloatingPointError
-            States or costates overflow under the first controls.
         """
         with self.controller.claimed(model) as blocks:
             return self._solve(blocks, blocks.model.forward, inputs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -172,7 +172,7 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def run(commands: typer.Typer) -> NoReturn:
+def run(commands: typer.Typer) -> None:
     """Run a command line; a user's mistake prints one line and exits with 2."""
     try:
         commands()
@@ -183,7 +183,6 @@ def run(commands: typer.Typer) -> NoReturn:
         if stop.code == STOPPED:  # typer's own answer to Ctrl-C
             say("stopped; the same command goes on where it stopped")
         raise
-    raise SystemExit(0)
 
 
 def main() -> None:

@@ -175,18 +175,6 @@ class Estimator(Controller):
         Attaching refuses every model but that of the fit. This says that the maps are meant
         for another one all the same: one that was trained with them in place, say.
 
-        Parameters
-        ----------
-        model : torch.nn.Module
-
-        Examples
-        --------
-        >>> from pidlib import load_model
-        >>> from pidlib.estimation.pretrained import load_control
-        >>> model, _ = load_model("minilm-nli")
-        >>> other, _ = load_model("minilm-nli-a2t")
-        >>> with load_control("minilm-nli-terminal", model).carried_to(other).attached(other):
-        ...     pass
         """
         blocks, origin = find_blocks(model, self.origin.block_list), self.origin
         if blocks.depth != origin.depth or blocks.width not in (None, origin.width):

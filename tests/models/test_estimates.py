@@ -56,7 +56,7 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
     perturb = RandomEdits({"drop": 1.0, "swap": 1.0}, edits=1)
     made = fit_estimates(
-        find_blocks(model), tokenizer, rows, perturb, [0], rho=0.7, rule="wiener", batch_size=8
+        find_blocks(model), tokenizer, rows, perturb, [0], closed_form("wiener", 0.7), batch_size=8
     )
     changed = perturbed_rows(rows, perturb)
     clean, moved = paired_units(tokenizer, rows, [e for _, e in changed], [r for r, _ in changed])
@@ -182,5 +182,5 @@ def test_rows_of_different_kinds_are_refused(tiny):
         )
     with pytest.raises(ValueError, match="batch_size is 0"):
         fit_estimates(
-            find_blocks(model), tokenizer, rows, lambda row, random: row, [0], batch_size=0
+            find_blocks(model), tokenizer, rows, lambda row, random: row, [0], None, batch_size=0
         )
