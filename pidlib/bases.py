@@ -23,20 +23,10 @@ ORTHONORMAL = 1e-4  # Frobenius norm of V^T V - I; single precision leaves about
 
 @dataclass(frozen=True)
 class Origin:
-    """The model and the text that bases were fitted on.
+    """The model and the text of a fit.
 
-    Attributes
-    ----------
-    model_type, architecture : str
-        From the configuration (for example "bert"), and the class.
-    depth, width : int
-        Number of blocks T and width d of a state.
-    block_list : str or None
-        Name of the block list where the user had to give it.
-    blocks : tuple of dict
-        For each block the sha256 of its weights, by number type.
-    rows, correct, tokens, truncated : int
-        Rows seen, rows used, real tokens used, rows cut at the maximum length.
+    Of each block the checksums of its weights, by number type; rows seen, rows used, real
+    tokens used, rows cut. `block_list` is a name where the user had to give it.
     """
 
     __pydantic_config__ = {"extra": "forbid"}

@@ -314,11 +314,6 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     -------
     Blocks
 
-    Raises
-    ------
-    ValueError
-        An architecture that is not known, or a name that is not a list of blocks.
-
     Examples
     --------
     >>> from transformers import GPT2Config, GPT2Model

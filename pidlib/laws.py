@@ -153,9 +153,8 @@ def static_gain(
     -------
     Gain
 
-    Source: Proposition 2; exact-gain: Proposition 1 in the eigenspaces.
-    Departure: averaged is what the published code does, (1 - alpha_t(1)) times the
-    weighted mean; Proposition 2 would give each eigenvalue q its own alpha_t(q).
+    Source: Propositions 1 and 2. Departure: averaged is what the published code does,
+    (1 - alpha_t(1)) times the weighted mean; Proposition 2 gives each eigenvalue q its own.
     """
     weighted = sum(gains[term] * projections[term] for term in gains)
     q, vectors = torch.linalg.eigh(weighted)

@@ -119,11 +119,6 @@ def base_folder(check: bool = True) -> Path:
     Returns
     -------
     Path
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        The package is not installed; the weights are not the official ones.
     """
     spec = importlib.util.find_spec(BASE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:

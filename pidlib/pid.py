@@ -150,9 +150,8 @@ class PIDController(Controller):
         Raises
         ------
         ValueError
-            A setting out of range, a model in training mode
-            or with a controller attached, no rows, a label out of range, no row classified
-            correctly, states with NaN, or label names that say nothing.
+            A setting out of range, a model in training mode or with a controller attached, no
+            rows, labels that do not fit, no row classified correctly, states with NaN.
 
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
         mixes positions across padding and undoes causality.

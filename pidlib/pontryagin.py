@@ -112,17 +112,9 @@ class Pontryagin:
         ----------
         model : torch.nn.Module
             As for `PIDController.attached`, in evaluation mode and single or double
-            precision.
+            precision; no block may stop gradients or work in place.
         inputs : mapping of str to tensor
             Arguments of the model's forward.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As `PIDController.attached`; a model in training mode or in half precision; a
-            block that stops gradients or works in place.
-        FloatingPointError
-            States or costates overflow under the first controls.
         """
         with self.controller.claimed(model) as blocks:
             return self._solve(blocks, blocks.model.forward, inputs)
@@ -158,8 +150,7 @@ class Pontryagin:
         _check(blocks.model)
         # Tensors made in inference mode could take no part in a gradient.
         with torch.inference_mode(False), _frozen(blocks.model), _full_precision(blocks.model):
-            given = {k: v.clone() if _inferred(v) else v for k, v in inputs.items()}
-            given = uncached(blocks.model, given)
+            given = uncached(blocks.model, {k: _own(v) for k, v in inputs.items()})
             run = _Run(blocks, forward, given, self._loss, self.method, set(self._weights))
             law = self.controller.begin() if self.warm and self.controller.feedback else None
             first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())
@@ -313,8 +304,8 @@ def _check(model: nn.Module) -> None:
         raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
 
 
-def _inferred(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_inference()
+def _own(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) and value.is_inference() else value
 
 
 def _full_precision(model: nn.Module) -> Any:

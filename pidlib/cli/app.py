@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -26,9 +26,7 @@ STOPPED = 130
 LAWS = "averaged, exact-gain, residual, wiener or terminal."
 MIXES = "typos, synonyms, both or words, for wiener and terminal."
 
-Config = Annotated[
-    Path | None, typer.Option("--config", help="TOML file of settings; options win over it.")
-]
+Config = Annotated[Path | None, typer.Option("--config", help="TOML file; options win over it.")]
 Model = Annotated[str | None, typer.Option(help="An adapter that ships, a folder, or owner/name.")]
 Data = Annotated[str | None, typer.Option(help="captions, snli-test, FILE.jsonl or owner/name.")]
 Split = Annotated[str | None, typer.Option(help="train, validation or test, where there are any.")]
@@ -174,7 +172,7 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def run(commands: typer.Typer) -> NoReturn:
+def run(commands: typer.Typer) -> None:
     """Run a command line; a user's mistake prints one line and exits with 2."""
     try:
         commands()
@@ -185,7 +183,6 @@ def run(commands: typer.Typer) -> NoReturn:
         if stop.code == STOPPED:  # typer's own answer to Ctrl-C
             say("stopped; the same command goes on where it stopped")
         raise
-    raise SystemExit(0)
 
 
 def main() -> None:

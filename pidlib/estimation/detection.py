@@ -139,11 +139,6 @@ def auroc(clean: ArrayLike, attacked: ArrayLike, draws: int = 1000, seed: int = 
     -------
     Detection
 
-    Raises
-    ------
-    ValueError
-        No scores of one kind, or some that are not finite.
-
     Examples
     --------
     >>> auroc([0.1, 0.2], [0.3, 0.4]).auroc

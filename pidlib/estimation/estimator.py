@@ -17,10 +17,10 @@ from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH
 from pidlib.data.perturbations import Perturb, described
 from pidlib.diagnosis import Records
-from pidlib.estimation.layerwise import RULES, Estimate, Fit, estimate_errors, fit_estimates
+from pidlib.estimation.layerwise import RULES, Estimate, Fit, closed_form, fit_estimates
 from pidlib.estimation.terminal import EPOCHS, RATE, fit_terminal
 from pidlib.gain import TOLERANCE, Gain
-from pidlib.hooks import Control, find_blocks
+from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
@@ -128,56 +128,29 @@ class Estimator(Controller):
         rho : float, optional
             Perturbed words for each clean one; 1 for the rule "terminal" and 0.5 for the others
             when left out.
-        rule : {"regression", "wiener", "terminal"}
-        seed, batch_size, max_length : int
-        blocks : str or torch.nn.ModuleList, optional
-            Where the blocks are, for an architecture that pidlib does not know.
+        rule, seed, batch_size, max_length, blocks
+            See the class, and `PIDController.fit`.
         epochs, rate, report, checkpoint
             For the rule "terminal": passes over the text and step of Adam, what gets a line an
             epoch, and what keeps an unfinished fit.
-
-        Returns
-        -------
-        Estimator
-
-        Raises
-        ------
-        ValueError
-            A setting out of range, no rows, a model in training mode or with a controller.
         """
         found = free_blocks(model, blocks)
-        if not isinstance(rows, Sized):
-            raise ValueError(
-                f"the rule {rule!r} reads its rows several times, and these are a stream; give a "
-                "list, such as list(rows.take(2000))"
-            )
-        if rule not in (*RULES, TERMINAL):
-            raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
+        chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
+        _check(found, rows, chosen, rule)
         if rho is None:
             rho = 1.0 if rule == TERMINAL else 0.5
-        chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
-        _check(found.depth, model, rows, chosen)
-        text = (found, tokenizer, rows, perturbed)
         settings = {"seed": seed, "max_length": max_length}
         if rule == TERMINAL:
             maps = fit_terminal(
-                *text, chosen, rho, epochs, rate, report=report, checkpoint=checkpoint, **settings
-            )
-            few = [rows[k] for k in range(min(len(rows), MEASURED))]
-            estimates = estimate_errors(found, tokenizer, few, perturbed, maps, **settings)
+                found, tokenizer, rows, perturbed, chosen, rho, epochs, rate, report=report,
+                checkpoint=checkpoint, **settings,
+            )  # fmt: skip
+            text, fit = [rows[k] for k in range(min(len(rows), MEASURED))], lambda t, _: maps[t]
         else:
-            estimates = fit_estimates(*text, chosen, rho, rule, batch_size=batch_size, **settings)
-        first = estimates[min(estimates)]
-        origin = Origin.of(
-            found,
-            blocks is not None,
-            width=len(first.b),
-            blocks=checksums(found),
-            rows=len(rows),
-            correct=len(rows),
-            tokens=first.fit.words,
-            truncated=0,
-        )
+            text, fit = rows, closed_form(rule, rho)
+            settings["batch_size"] = batch_size
+        estimates = fit_estimates(found, tokenizer, text, perturbed, chosen, fit, **settings)
+        origin = _origin(found, blocks is not None, len(rows), estimates)
         return cls(estimates, origin, float(rho), rule, described(perturbed))
 
     def up_to(self, t: int) -> Estimator:
@@ -202,18 +175,6 @@ class Estimator(Controller):
         Attaching refuses every model but that of the fit. This says that the maps are meant
         for another one all the same: one that was trained with them in place, say.
 
-        Parameters
-        ----------
-        model : torch.nn.Module
-
-        Examples
-        --------
-        >>> from pidlib import load_model
-        >>> from pidlib.estimation.pretrained import load_control
-        >>> model, _ = load_model("minilm-nli")
-        >>> other, _ = load_model("minilm-nli-a2t")
-        >>> with load_control("minilm-nli-terminal", model).carried_to(other).attached(other):
-        ...     pass
         """
         blocks, origin = find_blocks(model, self.origin.block_list), self.origin
         if blocks.depth != origin.depth or blocks.width not in (None, origin.width):
@@ -314,17 +275,30 @@ class Estimator(Controller):
         return cls(estimates, record.origin, **record.settings.model_dump())
 
 
-def _check(depth: int, model: nn.Module, rows: Sized, layers: Sequence[int]) -> None:
-    """Refuse what no rule can be fitted on."""
+def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
+    """Refuse what cannot be fitted on, or by."""
+    if not isinstance(rows, Sized):
+        raise ValueError(
+            f"the rule {rule!r} reads its rows several times, and these are a stream; give a "
+            "list, such as list(rows.take(2000))"
+        )
+    if rule not in (*RULES, TERMINAL):
+        raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
     if not layers:
         raise ValueError("there are no layers to correct: give at least one, such as [0]")
-    wrong = [t for t in layers if t not in range(depth)]
+    wrong = [t for t in layers if t not in range(blocks.depth)]
     if wrong:
-        raise ValueError(f"no state {wrong[0]!r}; there are 0 to {depth - 1}")
+        raise ValueError(f"no state {wrong[0]!r}; there are 0 to {blocks.depth - 1}")
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one text")
-    if model.training:
+    if blocks.model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+
+
+def _origin(blocks: Blocks, named: bool, n: int, estimates: Mapping[int, Estimate]) -> Origin:
+    first = estimates[min(estimates)]
+    counts = {"rows": n, "correct": n, "tokens": first.fit.words, "truncated": 0}
+    return Origin.of(blocks, named, blocks=checksums(blocks), width=len(first.b), **counts)
 
 
 def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:

@@ -97,42 +97,15 @@ class _Joint:
         return float(spread + np.sum((A @ self.mean(seen) + b - self.mean("x")) ** 2))
 
 
-def fit_estimates(
-    blocks: Blocks,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    perturb: Perturb,
-    states: Sequence[int],
-    rho: float = 0.5,
-    rule: str = "regression",
-    **batching: Any,
-) -> dict[int, Estimate]:
-    """Fit a map for each chosen state, the states before it already corrected."""
+def closed_form(rule: str, rho: float) -> Callable[[int, _Joint], Affine]:
+    """How a state's map follows from its moments, by a rule of `RULES`."""
     if not 0 <= rho < np.inf:
         raise ValueError(f"rho is {rho}; give a finite weight of at least 0, such as 0.5")
     fit = _regressed if rule == "regression" else _filtered
-
-    def fitted(_t: int, joint: _Joint) -> Affine:
-        return fit(joint, rho)
-
-    return _in_turn(blocks, tokenizer, rows, perturb, states, fitted, **batching)
+    return lambda _t, joint: fit(joint, rho)
 
 
-def estimate_errors(
-    blocks: Blocks,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    perturb: Perturb,
-    maps: Mapping[int, Affine],
-    **batching: Any,
-) -> dict[int, Estimate]:
-    """Measure how well given maps estimate each state, those before it in place."""
-    return _in_turn(
-        blocks, tokenizer, rows, perturb, list(maps), lambda t, _joint: maps[t], **batching
-    )
-
-
-def _in_turn(
+def fit_estimates(
     blocks: Blocks,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
@@ -143,7 +116,10 @@ def _in_turn(
     batch_size: int = 64,
     max_length: int = MAX_LENGTH,
 ) -> dict[int, Estimate]:
-    """A map for each state, on moments of states that the maps before it have corrected."""
+    """A map for each state, on moments of states that the maps before it have corrected.
+
+    What `fit` gives of t and the moments may be known before; then its errors are measured.
+    """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     changed, order = (

@@ -68,31 +68,20 @@ def choose(
 
     Parameters
     ----------
-    model, tokenizer
-        As for `Estimator.fit`.
-    rows : sequence of mappings
-        Text of the fit.
-    held : sequence of mappings
-        Labelled rows that are not among those of the fit.
-    perturbed : callable
+    model, tokenizer, perturbed
         As for `Estimator.fit`; the held-out rows get other draws.
+    rows, held : sequence of mappings
+        Text of the fit, and labelled rows that are not among it.
     rhos : sequence of float
     loss : float
         From 0 to 1.
-    rule : {"regression", "wiener", "terminal"}
-        The maps of the last cannot be cut; they are tried as they are.
-    seed : int
-    report : callable
-        Gets one line for each setting.
+    rule, seed, report
+        As for `Estimator.fit`; maps of the rule "terminal" are tried as they are, and every
+        setting gets one line of the report.
 
     Returns
     -------
     Selection
-
-    Raises
-    ------
-    ValueError
-        No rho, no held-out rows, or as `Estimator.fit`.
     """
     if not rhos or len(held) == 0:
         raise ValueError(f"rhos {list(rhos)}, {len(held)} held-out rows: give at least one of each")

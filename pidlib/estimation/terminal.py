@@ -73,9 +73,8 @@ def fit_terminal(
         changed = [row for row, _ in perturbed_rows(rows, perturb, seed + epoch)]
         for part in _parts(rows, seed + epoch)[max(begun - epoch * each, 0) :]:
             step = len(costs) + 1
-            optimizer.param_groups[0]["lr"] = rate * min(
-                step / _WARMUP, (total - step + 1) / total, 1.0
-            )
+            pace = min(step / _WARMUP, (total - step + 1) / total, 1.0)
+            optimizer.param_groups[0]["lr"] = rate * pace
             with blocks.control(control, layers=sorted(steps)):
                 clean, moved = (
                     _gap(
@@ -84,20 +83,23 @@ def fit_terminal(
                     for of in (rows, changed)
                 )
             cost = (1 - share) * clean + share * moved
-            for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
-                value.grad = slope  # only theirs: the model's weights get none
-            optimizer.step()
-            costs.append(float(cost.detach()))
+            costs.append(_step(optimizer, unknown, cost))
             if not np.isfinite(costs[-1]):
                 raise ValueError(f"the cost is {costs[-1]} at step {step}; lower the rate {rate}")
             if checkpoint is not None and checkpoint.due:
                 checkpoint.keep(_given(unknown, optimizer), step, costs=costs)
-        mean = np.mean(costs[epoch * each :])
-        report(f"epoch {epoch + 1} of {epochs}: terminal cost {mean:.4f}")
+        report(f"epoch {epoch + 1} of {epochs}: terminal cost {np.mean(costs[epoch * each :]):.4f}")
     arrays = {
         t: [v[t].detach().double().cpu().numpy() for v in (steps, shifts)] for t in sorted(steps)
     }
     return {t: Affine(np.eye(len(b)) + step, b) for t, (step, b) in arrays.items()}
+
+
+def _step(optimizer: torch.optim.Adam, unknown: Sequence[Tensor], cost: Tensor) -> float:
+    for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
+        value.grad = slope  # only theirs: the model's weights get none
+    optimizer.step()
+    return float(cost.detach())
 
 
 def _gap(logits: Tensor, answers: Tensor) -> Tensor:
@@ -123,11 +125,11 @@ def _taken_up(
         return []
     tensors, card = unfinished
     with checkpoint.reading():
+        state = {}
         for k, v in enumerate(unknown):
             v.data.copy_(tensors[f"value.{k}"])
-            moments = {name: tensors[f"{name}.{k}"] for name in ("exp_avg", "exp_avg_sq")}
-            optimizer.state[v] = {name: part.to(v.device) for name, part in moments.items()}
-            optimizer.state[v]["step"] = tensors[f"step.{k}"]
+            state[k] = {name: tensors[f"{name}.{k}"] for name in ("step", "exp_avg", "exp_avg_sq")}
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
         return [float(cost) for cost in card["costs"]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,8 +87,7 @@ def _real(digits: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
         raise ValueError(f"the key {told(twice)} is given twice")
     return record
 
@@ -134,11 +134,11 @@ def explained(known: Iterable[str] = ()) -> Iterator[None]:
         yield
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place, message = ".".join(map(str, first["loc"])), first["msg"]
+        place = ".".join(map(str, first["loc"]))
         if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             hint = f"; known: {list(known)}" if known else ""
             raise ValueError(f"unknown {told(place)}{hint}") from None
         if first["type"] == "missing":
             raise ValueError(f"{place} is missing") from None
-        rule = message.replace("Input should be", "it has to be")
+        rule = first["msg"].replace("Input should be", "it has to be")
         raise ValueError(f"{place} is {told(first['input'])}; {rule}") from None

@@ -8,7 +8,7 @@ import torch
 
 from pidlib.data.alignment import paired_units
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
-from pidlib.estimation.layerwise import fit_estimates
+from pidlib.estimation.layerwise import closed_form, fit_estimates
 from pidlib.hooks import find_blocks, read_states
 from pidlib.laws import Static
 from pidlib.models import load_model
@@ -56,7 +56,7 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
     perturb = RandomEdits({"drop": 1.0, "swap": 1.0}, edits=1)
     made = fit_estimates(
-        find_blocks(model), tokenizer, rows, perturb, [0], rho=0.7, rule="wiener", batch_size=8
+        find_blocks(model), tokenizer, rows, perturb, [0], closed_form("wiener", 0.7), batch_size=8
     )
     changed = perturbed_rows(rows, perturb)
     clean, moved = paired_units(tokenizer, rows, [e for _, e in changed], [r for r, _ in changed])
@@ -78,9 +78,11 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
 def test_each_state_is_fitted_with_those_before_it_controlled(tiny, kind, rule):
     model, tokenizer, rows = tiny.model(kind), tiny.tokenizer(), tiny.rows(30)
     perturb = RandomEdits({"swap": 1.0}, edits=2)
-    made = fit_estimates(find_blocks(model), tokenizer, rows, perturb, [0, 1, 2], rule=rule)
-    first = fit_estimates(find_blocks(model), tokenizer, rows, perturb, [0], rule=rule)
-    alone = fit_estimates(find_blocks(model), tokenizer, rows, perturb, [1], rule=rule)
+    made = fit_estimates(
+        find_blocks(model), tokenizer, rows, perturb, [0, 1, 2], closed_form(rule, 0.5)
+    )
+    first = fit_estimates(find_blocks(model), tokenizer, rows, perturb, [0], closed_form(rule, 0.5))
+    alone = fit_estimates(find_blocks(model), tokenizer, rows, perturb, [1], closed_form(rule, 0.5))
     assert torch.equal(made[0].A, first[0].A) and set(made) == {0, 1, 2}
     assert not torch.allclose(made[1].A, alone[1].A, atol=1e-3)
     assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
@@ -88,7 +90,14 @@ def test_each_state_is_fitted_with_those_before_it_controlled(tiny, kind, rule):
 
 def test_the_control_is_the_affine_map_and_leaves_padding(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(30)
-    made = fit_estimates(find_blocks(model), tokenizer, rows, RandomEdits({"swap": 1.0}), [1])
+    made = fit_estimates(
+        find_blocks(model),
+        tokenizer,
+        rows,
+        RandomEdits({"swap": 1.0}),
+        [1],
+        closed_form("regression", 0.5),
+    )
     x = torch.randn(2, 3, tiny.width)
     mask = torch.tensor([[[1], [1], [1]], [[1], [0], [1]]]).bool()
     new = Static({1: made[1].gain})(1, x, mask)
@@ -106,7 +115,12 @@ def test_few_words_mean_little_control(tiny):
     sizes = []
     for n in (1, 200):
         made = fit_estimates(
-            find_blocks(model), tokenizer, tiny.rows(n), RandomEdits({"swap": 1.0}, 1), [0], rho=1.0
+            find_blocks(model),
+            tokenizer,
+            tiny.rows(n),
+            RandomEdits({"swap": 1.0}, 1),
+            [0],
+            closed_form("regression", 1.0),
         )
         fit = made[0].fit
         assert fit.after <= fit.before
@@ -125,7 +139,14 @@ def test_a_function_may_change_its_row_in_place():
 
 def test_where_nothing_changes_nothing_is_moved(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(20)
-    made = fit_estimates(find_blocks(model), tokenizer, rows, lambda row, random: row, [0, 1])
+    made = fit_estimates(
+        find_blocks(model),
+        tokenizer,
+        rows,
+        lambda row, random: row,
+        [0, 1],
+        closed_form("regression", 0.5),
+    )
     for t in (0, 1):
         assert torch.allclose(made[t].A, torch.eye(tiny.width, dtype=torch.float64), atol=1e-9)
         assert made[t].b.abs().max() < 1e-9
@@ -151,8 +172,15 @@ def test_rows_of_different_kinds_are_refused(tiny):
     model, tokenizer = tiny.model("bert"), tiny.tokenizer()
     rows = [{"text": "the dog runs"}, {"premise": "a man", "hypothesis": "a dog"}]
     with pytest.raises(ValueError, match="other columns"):
-        fit_estimates(find_blocks(model), tokenizer, rows, lambda row, random: row, [0])
+        fit_estimates(
+            find_blocks(model),
+            tokenizer,
+            rows,
+            lambda row, random: row,
+            [0],
+            closed_form("regression", 0.5),
+        )
     with pytest.raises(ValueError, match="batch_size is 0"):
         fit_estimates(
-            find_blocks(model), tokenizer, rows, lambda row, random: row, [0], batch_size=0
+            find_blocks(model), tokenizer, rows, lambda row, random: row, [0], None, batch_size=0
         )
