@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+from contents import RESULTS
+
 STAMP = "results"  # the key in a notebook's metadata
 # What pidlib.evaluation.paper.recorded_trials reads.
 TRIALS = r"trial-(?:snli-test|sick-test|mnli-matched)-minilm-nli(?:-a2t|-freelb)?\.json"
@@ -29,146 +30,115 @@ NONE: Patterns = frozenset()
 
 
 def files_of(notebook: Mapping[str, Any], folder: Path = RESULTS) -> dict[int, list[str]]:
-    """Result files behind the output of each cell, by the cell's place in the notebook.
+    """Result files behind the output of each cell that has some, by its place in the notebook.
 
-    Parameters
-    ----------
-    notebook : mapping
-        As nbformat reads it.
-    folder : Path
-        Where the files lie; names are relative to it.
-
-    Returns
-    -------
-    dict of int to list of str
-        Cells whose outputs are drawn from no file are left out.
-
-    Raises
-    ------
-    FileNotFoundError
-        A cell reads a file that is not there.
-
-    Source: ours.
+    FileNotFoundError where a cell reads a file that is not there.
     """
     known = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.json*") if p.is_file())
-    reader, found = Reader(), {}
+    reader, files = Reader(), {}
     for place, cell in enumerate(notebook["cells"]):
-        if cell["cell_type"] != "code":
-            continue
-        names: set[str] = set()
         source = re.sub(r"^[%!].*$", "", cell["source"], flags=re.M)  # not Python
-        for pattern in reader.run(ast.parse(source)):
-            matched = [name for name in known if re.fullmatch(pattern, name)]
-            if not matched:
-                raise FileNotFoundError(f"cell {place} reads {pattern}, which is not there")
-            names |= set(matched)
+        patterns = reader.run(ast.parse(source)) if cell["cell_type"] == "code" else NONE
+        names = {pattern: [n for n in known if re.fullmatch(pattern, n)] for pattern in patterns}
+        for pattern in (pattern for pattern in names if not names[pattern]):
+            raise FileNotFoundError(f"cell {place} reads {pattern}, which is not there")
         if names:
-            found[place] = sorted(names)
-    return found
+            files[place] = sorted({name for matched in names.values() for name in matched})
+    return files
 
 
 class Reader:
     """Follows files through the names of a program, cell after cell."""
 
-    def __init__(self) -> None:
-        self.held: dict[str, Patterns] = {}
+    def __init__(self, held: Mapping[str, Patterns] | None = None) -> None:
+        self.held = dict(held or {})
 
-    def run(self, tree: ast.Module) -> Patterns:
+    def run(self, tree: ast.AST) -> Patterns:
         """Take in one cell; return the patterns of the files behind what it shows."""
-        shown = NONE
-        for statement in tree.body:
-            shown |= self.statement(statement)
-        return shown
+        return _union(self.statement(node) for node in tree.body)
 
     def statement(self, node: ast.stmt) -> Patterns:
         """Take in one statement; return what it shows."""
-        if isinstance(node, ast.Expr):
-            return self.expression(node.value)
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            value = self.behind(node.value) if node.value is not None else NONE
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                self.assign(target, value, isinstance(node, ast.AugAssign))
-            return NONE
-        if isinstance(node, ast.FunctionDef):
-            self.held[node.name] = self.inside(node.args, node.body)
-            return NONE
-        if isinstance(node, ast.Return):
-            return self.behind(node.value) if node.value else NONE
-        shown = NONE
-        if isinstance(node, ast.For):
-            self.assign(node.target, self.behind(node.iter))
-        if isinstance(node, ast.With):
-            for item in node.items:
-                if item.optional_vars is not None:
-                    self.assign(item.optional_vars, self.behind(item.context_expr))
-        for part in ("body", "orelse", "finalbody"):
-            for inner in getattr(node, part, []):
-                shown |= self.statement(inner)
-        return shown
+        match node:
+            case ast.Expr(ast.Call(func=ast.Attribute(attr=attr) as place) as call) if (
+                attr in CHANGES and _owner(place)
+            ):
+                self.add(_owner(place), self.behind(call))  # it fills a list
+            case ast.Expr(value) | ast.Return(ast.expr() as value):
+                return self.behind(value)
+            case ast.Assign(targets, value):
+                for target in targets:
+                    self.assign(target, self.behind(value))
+            case ast.AugAssign(target, _, value):
+                self.assign(target, self.behind(value) | self.behind(target))
+            case ast.AnnAssign(target, _, ast.expr() as value):
+                self.assign(target, self.behind(value))
+            case ast.FunctionDef():
+                self.held[node.name] = self.inside(node.args, node.body)
+            case _:
+                if isinstance(node, ast.For):
+                    self.assign(node.target, self.behind(node.iter))
+                for item in getattr(node, "items", ()):  # of with
+                    if item.optional_vars is not None:
+                        self.assign(item.optional_vars, self.behind(item.context_expr))
+                parts = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
+                return _union(self.statement(inner) for part in parts for inner in part)
+        return NONE
 
-    def expression(self, node: ast.expr) -> Patterns:
-        """Take in an expression that stands by itself: it shows something, or fills a list."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            owner = _owner(node.func)
-            if owner and node.func.attr in CHANGES:
-                self.held[owner] = self.held.get(owner, NONE) | self.behind(node)
-                return NONE
-        return self.behind(node)
+    def add(self, name: str, value: Patterns) -> None:
+        """Let a name hold what a part of it holds, too."""
+        self.held[name] = self.held.get(name, NONE) | value
 
-    def assign(self, target: ast.expr, value: Patterns, more: bool = False) -> None:
+    def assign(self, target: ast.expr, value: Patterns) -> None:
         """Let a name hold what its value holds; a part of it is added to the whole."""
-        if isinstance(target, ast.Tuple | ast.List):
-            for part in target.elts:
-                self.assign(part, value, more)
-        elif isinstance(target, ast.Starred):
-            self.assign(target.value, value, more)
-        elif isinstance(target, ast.Name):
-            self.held[target.id] = value | (self.held.get(target.id, NONE) if more else NONE)
-        elif owner := _owner(target):
-            self.held[owner] = self.held.get(owner, NONE) | value
+        match target:
+            case ast.Tuple(parts) | ast.List(parts):
+                for part in parts:
+                    self.assign(part, value)
+            case ast.Starred(inner):
+                self.assign(inner, value)
+            case ast.Name(name):
+                self.held[name] = value
+            case _ if _owner(target):
+                self.add(_owner(target), value)
 
     def behind(self, node: ast.AST) -> Patterns:
         """Patterns of the files behind the value of an expression."""
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            key = _constant(node.slice)
-            if isinstance(key, str) and key in CIRCUMSTANCES:
-                return NONE
-            if isinstance(key, tuple) and self.held.get(node.value.id) == {TRIALS}:
-                return frozenset([f"trial-{key[0]}-{TRAININGS[key[1]]}\\.json"])
-        if isinstance(node, ast.Name):
-            return self.held.get(node.id, NONE)
-        if isinstance(node, ast.Lambda):
-            return self.inside(node.args, [ast.Expr(node.body)])
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            return self.comprehension(node)
-        found = frozenset(_reads(node)) if isinstance(node, ast.Call) else NONE
-        for child in ast.iter_child_nodes(node):
-            found |= self.behind(child)
-        return found
+        match node:
+            case ast.Subscript(ast.Name(name), key):
+                key = _constant(key)
+                if isinstance(key, str) and key in CIRCUMSTANCES:
+                    return NONE
+                if isinstance(key, tuple) and self.held.get(name) == {TRIALS}:
+                    return frozenset([f"trial-{key[0]}-{TRAININGS[key[1]]}\\.json"])
+            case ast.Name(name):
+                return self.held.get(name, NONE)
+            case ast.Lambda(arguments, body):
+                return self.inside(arguments, [ast.Expr(body)])
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                return self.comprehension(node)
+        reads = frozenset(_reads(node)) if isinstance(node, ast.Call) else NONE
+        return reads | _union(map(self.behind, ast.iter_child_nodes(node)))
 
     def inside(self, arguments: ast.arguments, body: list[ast.stmt]) -> Patterns:
         """Patterns that a function brings in by itself; its arguments bring their own."""
-        inner, found = Reader(), NONE
-        every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        own = {a.arg for a in (*every, arguments.vararg, arguments.kwarg) if a}
-        inner.held = {name: held for name, held in self.held.items() if name not in own}
-        for statement in body:
-            found |= inner.statement(statement)
-        return found
+        own = {node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)}
+        inner = Reader({name: held for name, held in self.held.items() if name not in own})
+        return _union(map(inner.statement, body))
 
     def comprehension(self, node: Any) -> Patterns:
         """Patterns behind a comprehension, whose variables are its own."""
-        inner, found = Reader(), NONE
-        inner.held = dict(self.held)
+        inner, patterns = Reader(self.held), NONE
         for part in node.generators:
-            source = inner.behind(part.iter)
-            inner.assign(part.target, source)
-            found |= source
-        kept = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        kept += [test for part in node.generators for test in part.ifs]
-        for part in kept:
-            found |= inner.behind(part)
-        return found
+            patterns |= inner.behind(part.iter)
+            inner.assign(part.target, inner.behind(part.iter))
+        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        tests = [test for part in node.generators for test in part.ifs]
+        return patterns | _union(map(inner.behind, [*parts, *tests]))
+
+
+def _union(patterns: Iterable[Patterns]) -> Patterns:
+    return NONE.union(*patterns)
 
 
 def _constant(node: ast.expr) -> Any:
@@ -200,13 +170,15 @@ def _reads(call: ast.Call) -> Iterable[str]:
 
 def _pattern(node: ast.expr) -> str:
     """Regular expression of a path, relative to the folder of results."""
-    if isinstance(node, ast.Constant):
-        return re.escape(str(node.value))
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_pattern(part) for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        left = "" if isinstance(node.left, ast.Name) else _pattern(node.left) + "/"
-        return left + _pattern(node.right)
+    match node:
+        case ast.Constant(value):
+            return re.escape(str(value))
+        case ast.JoinedStr(parts):
+            return "".join(map(_pattern, parts))
+        case ast.BinOp(ast.Name(), ast.Div(), right):
+            return _pattern(right)
+        case ast.BinOp(left, ast.Div(), right):
+            return f"{_pattern(left)}/{_pattern(right)}"
     return GAP
 
 
@@ -215,45 +187,30 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _used(notebook: Mapping[str, Any], folder: Path) -> set[str]:
+    return {name for names in files_of(notebook, folder).values() for name in names}
+
+
 def stamp(notebook: Any, folder: Path = RESULTS, *, run: bool) -> None:
-    """Store what the outputs were made from.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Changed in place.
-    folder : Path
-        Where the files lie.
-    run : bool
-        Whether the outputs were made just now. When not, a file that has a stamp keeps it.
-
-    Source: ours.
-    """
-    used = sorted({name for names in files_of(notebook, folder).values() for name in names})
+    """Store what the outputs were made from; unless they were run now, a stamp stays as it is."""
     before = {} if run else notebook["metadata"].get(STAMP, {})
-    stamps = {name: before.get(name) or sha256(folder / name) for name in used}
+    names = sorted(_used(notebook, folder))
+    stamps = {name: before.get(name) or sha256(folder / name) for name in names}
     notebook["metadata"].pop(STAMP, None)
     if stamps:
         notebook["metadata"][STAMP] = stamps
 
 
 def stale(notebook: Mapping[str, Any], folder: Path = RESULTS) -> list[str]:
-    """What a chapter was not made from, one line each; empty when its outputs are fresh.
-
-    Source: ours.
-    """
+    """What a chapter was not made from, one line each; empty when its outputs are fresh."""
     try:
-        used = {name for names in files_of(notebook, folder).values() for name in names}
+        used = _used(notebook, folder)
     except FileNotFoundError as error:
         return [str(error)]
     stamps = notebook["metadata"].get(STAMP, {})
-    wrong = [f"no stamp for {name}" for name in sorted(used - stamps.keys())]
-    wrong += [
-        f"a stamp for {name}, which it does not read" for name in sorted(stamps.keys() - used)
+    changed = [n for n in sorted(used & stamps.keys()) if sha256(folder / n) != stamps[n]]
+    return [
+        *(f"no stamp for {name}" for name in sorted(used - stamps.keys())),
+        *(f"a stamp for {n}, which it does not read" for n in sorted(stamps.keys() - used)),
+        *(f"{name} has changed since the outputs were drawn from it" for name in changed),
     ]
-    wrong += [
-        f"{name} has changed since the outputs were drawn from it"
-        for name in sorted(used & stamps.keys())
-        if sha256(folder / name) != stamps[name]
-    ]
-    return wrong

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import ast
+import inspect
 import re
 from collections import Counter
 
 import nbformat
 import pytest
 
-from contents import ROOT, in_toc
+import library
+from contents import ROOT, in_toc, prose
 
-MATHEMATICS = (
-    "gains",
-    "weights",
-    "systems",
-    "riccati",
-    "history",
-    "history_laws",
-    "pmp",
-    "chains",
-    "violations",
-    "contests",
-    "plants",
-    "subspaces",
-    "manifolds",
-    "wiener",
-    "kalman",
-    "memory",
-    "excursions",
-)
 LABELS = (
     r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)
     r"^\s*:label:\s*(\S+)",  # theorems and {math} blocks
@@ -40,10 +22,7 @@ NAMED = re.compile(r"equations?\s+((?:[a-z0-9]+(?:-[a-z0-9]+)+)(?:,\s*[a-z0-9]+(
 def texts() -> dict[str, str]:
     """Text of every page, by name."""
     pages = {path.stem: path.read_text() for path in (ROOT / "book").glob("*.md")}
-    for path in in_toc():
-        cells = nbformat.read(path, as_version=4).cells
-        pages[path.stem] = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-    return pages
+    return pages | {path.stem: prose(path) for path in in_toc()}
 
 
 def labels() -> set[str]:
@@ -55,12 +34,6 @@ def labels() -> set[str]:
     }
 
 
-def public(module: str) -> list[ast.FunctionDef | ast.ClassDef]:
-    tree = ast.parse((ROOT / "pidlib" / f"{module}.py").read_text())
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return [n for n in tree.body if isinstance(n, kinds) and not n.name.startswith("_")]
-
-
 def named(docstring: str) -> list[str]:
     """Labels of equations that the Source line names."""
     source = re.search(r"^Source:.*", docstring, re.M | re.S)
@@ -68,14 +41,13 @@ def named(docstring: str) -> list[str]:
     return [label for group in found for label in re.split(r",\s*", group)]
 
 
-@pytest.mark.parametrize("module", MATHEMATICS)
-def test_mathematics_names_equations_of_the_book(module):
+def test_mathematics_names_equations_of_the_book():
     known, wrong = labels(), []
-    for node in public(module):
-        asked = named(ast.get_docstring(node) or "")
-        if not asked:
-            wrong.append(f"{module}.{node.name} names no equation")
-        wrong += [f"{module}.{node.name}: no page has {x}" for x in asked if x not in known]
+    for name, value in library.offered("theory").items():
+        labels_named = named(inspect.cleandoc(value.__doc__))
+        if not labels_named:
+            wrong.append(f"{name} names no equation")
+        wrong += [f"{name}: no page has {x}" for x in labels_named if x not in known]
     assert wrong == []
 
 
