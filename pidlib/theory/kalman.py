@@ -46,11 +46,6 @@ def parallel_sum(X: ArrayLike, Z: ArrayLike) -> np.ndarray:
     (d, d) array
         At most X and at most Z, in the order of symmetric matrices, and rising in both.
 
-    Raises
-    ------
-    ValueError
-        As `pidlib.theory.wiener.wiener_map`.
-
     Examples
     --------
     >>> parallel_sum([[3.0]], [[1.0]])
