@@ -21,7 +21,6 @@ from pidlib.theory.gains import (
     steady,
     wiener_c,
 )
-from pidlib.theory.kalman import estimates_over_depth, parallel_sum, simulated_errors
 from pidlib.theory.law_comparison import (
     averaged_law,
     bent_contest,
@@ -61,4 +60,11 @@ from pidlib.theory.systems import (
     simulate,
     tilted_bases,
 )
-from pidlib.theory.wiener import Affine, expected_error, wiener_map
+from pidlib.theory.wiener import (
+    Affine,
+    estimates_over_depth,
+    expected_error,
+    parallel_sum,
+    simulated_errors,
+    wiener_map,
+)

@@ -193,11 +193,6 @@ def residual_gap(
     float
         Mean of |true - predicted| over the length of the perturbation.
 
-    Raises
-    ------
-    ValueError
-        No networks, or as `residual_system`.
-
     Examples
     --------
     >>> residual_gap(T=3, strength=0.0, systems=2) < 1e-9

@@ -12,7 +12,6 @@ here: `past="states"` and `past="controlled"`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.riccati import DenseSolution, quadratic_program
-from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, apply, run
+from pidlib.theory.riccati import DenseSolution, quadratic_program, total_cost
+from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run
 
 Gains = tuple[float, float, float]
 
@@ -215,11 +214,6 @@ def history_cost(
     -------
     array of the leading shape of x0
 
-    Raises
-    ------
-    ValueError
-        As for `history_riccati`, or controls that do not fit.
-
     Examples
     --------
     >>> one = np.ones((1, 1, 1))
@@ -232,13 +226,7 @@ def history_cost(
     layers, weights, c = _checked(thetas, Q, gains, c, past)
     x = inputs_of(x0, layers.shape[-1])
     u = shaped("controls", controls, (len(layers), *x.shape))
-    total = 0.5 * c * (u**2).sum((0, -1))
-    for t, parts in enumerate(
-        run(partial(apply, layers), len(u), x, lambda t, *_: u[t], past).parts
-    ):
-        for part, weight in zip(parts, weights, strict=True):
-            total = total + 0.5 * (part @ weight[t] * part).sum(-1)
-    return total
+    return total_cost(layers, weights, np.full(len(u), c), x, u, past)
 
 
 def history_dense(
@@ -262,11 +250,6 @@ def history_dense(
     -------
     DenseSolution
         As that of `dense_solution`.
-
-    Raises
-    ------
-    ValueError
-        As for `history_riccati`, or an input of the wrong size.
 
     Examples
     --------

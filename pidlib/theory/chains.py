@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 
-from pidlib.theory.pontryagin import Approximation, Sweep, gradient_steps
+from pidlib.theory.pontryagin import Approximation, gradient_steps
 
 Block = Callable[[torch.Tensor], torch.Tensor]
 RunningLoss = Callable[[int, Sequence[torch.Tensor], torch.Tensor], torch.Tensor]
@@ -26,6 +27,11 @@ class ChainSweep(NamedTuple):
     def cost(self) -> float:
         """Sum over all examples."""
         return float(self.costs.sum())
+
+    @property
+    def gradient(self) -> torch.Tensor:
+        """Gradients of all blocks, (T, ...)."""
+        return torch.stack(self.gradients)
 
 
 def quadratic_loss(Q_state: torch.Tensor, c: float) -> RunningLoss:
@@ -81,7 +87,8 @@ def chain_sweep(
     Returns
     -------
     ChainSweep
-        Detached tensors.
+        Lists `states` (T + 1) and `costates` and `gradients` (T) of detached tensors, `costs` of
+        each example and their sum `cost`.
 
     Raises
     ------
@@ -95,8 +102,8 @@ def chain_sweep(
     Examples
     --------
     >>> blocks, loss = [torch.tanh, torch.tanh], quadratic_loss(torch.eye(1).repeat(2, 1, 1), 1.0)
-    >>> found = chain_sweep(blocks, loss, torch.zeros(1), [torch.zeros(1)] * 2)
-    >>> found.cost, [g.item() for g in found.gradients]
+    >>> now = chain_sweep(blocks, loss, torch.zeros(1), [torch.zeros(1)] * 2)
+    >>> now.cost, [g.item() for g in now.gradients]
     (0.0, [0.0, 0.0])
 
     Source: section 2.1; equations pontryagin-backward, pontryagin-gradient. Departure: the
@@ -126,7 +133,6 @@ class Path:
 
     def __init__(self) -> None:
         self.states: list[torch.Tensor] = []
-        self.controls: list[torch.Tensor] = []
         self.free: list[torch.Tensor] = []
         self.arrived: list[tuple[torch.Tensor, int]] = []  # controlled states, their versions
         self.total: torch.Tensor | None = None
@@ -150,7 +156,6 @@ class Path:
         self, t: int, x: torch.Tensor, u: torch.Tensor, v: torch.Tensor, loss: RunningLoss
     ) -> torch.Tensor:
         self.states.append(x)
-        self.controls.append(u)
         part = loss(t, self.states, u)
         each = x.shape[:1] if x.ndim > 1 else ()
         if part.shape not in ((), each):
@@ -186,26 +191,16 @@ class Path:
                 f"the cost is {float(self.total.detach().sum())}: the states overflow under "
                 "these controls"
             )
-        states, T = self.states[:-1], len(self.free)
-        tracked = [x for x in states if x.requires_grad]
-        slopes = torch.autograd.grad(self.total.sum(), [*tracked, *self.free], allow_unused=True)
-        rest = iter(slopes[: len(tracked)])
-        costates = [next(rest) if x.requires_grad else None for x in states]
-        costates = [_or_zero(p, x) for p, x in zip(costates, states, strict=True)]
-        gradients = [_or_zero(g, u) for g, u in zip(slopes[len(tracked) :], self.free, strict=True)]
-        for t in range(T - 1, -1, -1):
+        steps = [*self.states[:-1], *self.free]
+        tracked = [x for x in steps if x.requires_grad]
+        rest = iter(torch.autograd.grad(self.total.sum(), tracked, materialize_grads=True))
+        slopes = [next(rest) if x.requires_grad else torch.zeros_like(x) for x in steps]
+        costates, gradients = slopes[: len(self.free)], slopes[len(self.free) :]
+        for t in range(len(gradients) - 1, -1, -1):
             if not partly and not math.isfinite(float(gradients[t].sum())):
                 raise FloatingPointError(f"the costate of block {t} overflows; scale the loss down")
-        return ChainSweep(
-            [x.detach() for x in self.states],
-            [-p for p in costates],
-            gradients,
-            self.total.detach(),
-        )
-
-
-def _or_zero(slope: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(like) if slope is None else slope
+        states = [x.detach() for x in self.states]
+        return ChainSweep(states, [-p for p in costates], gradients, self.total.detach())
 
 
 def chain_msa(
@@ -238,11 +233,6 @@ def chain_msa(
         The last `controls`, a (T, ...) tensor; `costs` and norms of the whole gradient,
         `gradients`, (sweeps + 1,) arrays, before the first sweep and after each.
 
-    Raises
-    ------
-    ValueError
-        As for `chain_sweep`, or a step, momentum or number of sweeps out of range.
-
     Examples
     --------
     >>> loss = quadratic_loss(torch.ones(1, 1, 1), c=1.0)
@@ -251,10 +241,5 @@ def chain_msa(
 
     Source: section 2.1; equation pontryagin-msa.
     """
-
-    def sweep(u: torch.Tensor) -> Sweep:
-        now = chain_sweep(blocks, loss, x0, u)
-        return Sweep(now.states, now.costates, torch.stack(now.gradients), now.cost)
-
     u = x0.new_zeros(len(blocks), *x0.shape) if start is None else torch.stack([*start]).detach()
-    return gradient_steps(sweep, u, step, sweeps, momentum)
+    return gradient_steps(partial(chain_sweep, blocks, loss, x0), u, step, sweeps, momentum)

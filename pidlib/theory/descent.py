@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -73,13 +74,13 @@ def descend(
         used = torch.where(active, length, torch.zeros_like(length))
         trial = [a - _spread(used, a) * b for a, b in zip(u, d, strict=True)]
         trial = _pick(active, trial, u)  # 0 times an infinite direction is no step
-        seen = _try(evaluate, trial)
         better = torch.zeros_like(active)
-        if seen is not None:
-            better = active & _finite(seen) & (seen.costs <= cost - SUFFICIENT * used * slope)
-            inverse.learn(u, trial, g, seen.gradients, better, cost)
-            u, g = _pick(better, trial, u), _pick(better, seen.gradients, g)
-            cost = torch.where(better, seen.costs, cost)
+        with suppress(FloatingPointError):  # the states of all overflow: every step was too large
+            now = evaluate(trial)
+            better = active & _finite(now) & (now.costs <= cost - SUFFICIENT * used * slope)
+            inverse.learn(u, trial, g, now.gradients, better, cost)
+            u, g = _pick(better, trial, u), _pick(better, now.gradients, g)
+            cost = torch.where(better, now.costs, cost)
             d = inverse.times(g, cost)
             slope = _inner(g, d, cost)
         length = torch.where(active, length / 4, length)
@@ -123,62 +124,51 @@ class _Inverse:
         curvature = _inner(s, y, like)
         bent = _inner(y, [self.base(t, part) for t, part in enumerate(y)], like)
         good = better & (curvature > 1e-10 * bent) & (bent > 0) & torch.isfinite(1 / curvature)
-        one = torch.ones_like(like)
-        weight = torch.where(good, 1 / torch.where(good, curvature, one), torch.zeros_like(one))
+        unit = torch.ones_like(like)
+        weight = torch.where(good, 1 / torch.where(good, curvature, unit), torch.zeros_like(unit))
         blank = [torch.zeros_like(a) for a in s]
         newest = (_pick(good, s, blank), _pick(good, y, blank), weight)
         if len(self.pairs) < self.memory:
             self.pairs.insert(0, (blank, blank, torch.zeros_like(weight)))
         # Each example drops its own oldest step, whatever the others of the batch do.
         later = [*self.pairs[1:], newest]
-        if bool(good.all()):
-            self.pairs = later
-        else:
-            self.pairs = [
+        if not bool(good.all()):
+            later = [
                 (_pick(good, a[0], b[0]), _pick(good, a[1], b[1]), torch.where(good, a[2], b[2]))
                 for a, b in zip(later, self.pairs, strict=True)
             ]
-        before = one if self.scale is None else self.scale
-        self.scale = torch.where(good, curvature / torch.where(good, bent, one), before)
+        self.pairs = later
+        before = unit if self.scale is None else self.scale
+        self.scale = torch.where(good, curvature / torch.where(good, bent, unit), before)
 
     def times(self, g: list[Tensor], like: Tensor) -> list[Tensor]:
         """Return H g."""
-        q, seen = g, []
+        q, parts = g, []
         for s, y, weight in reversed(self.pairs):
             part = weight * _inner(s, q, like)
             q = [a - _spread(part, a) * b for a, b in zip(q, y, strict=True)]
-            seen.append(part)
+            parts.append(part)
         r = [self.base(t, part) for t, part in enumerate(q)]
         if self.scale is not None:
             r = [_spread(self.scale, a) * a for a in r]
-        for (s, y, weight), part in zip(self.pairs, reversed(seen), strict=True):
+        for (s, y, weight), part in zip(self.pairs, reversed(parts), strict=True):
             back = part - weight * _inner(y, r, like)
             r = [a + _spread(back, a) * b for a, b in zip(r, s, strict=True)]
         return r
 
 
-def _finite(seen: ChainSweep) -> Tensor:
+def _finite(now: ChainSweep) -> Tensor:
     """Examples whose cost and gradient are finite."""
-    return torch.isfinite(seen.costs) & torch.isfinite(
-        _inner(seen.gradients, seen.gradients, seen.costs)
-    )
-
-
-def _try(evaluate: Evaluate, trial: list[Tensor]) -> ChainSweep | None:
-    """Sweep, or None where the states of all overflow: then every step was too large."""
-    try:
-        return evaluate(trial)
-    except FloatingPointError:
-        return None
+    size = _inner(now.gradients, now.gradients, now.costs)
+    return torch.isfinite(now.costs) & torch.isfinite(size)
 
 
 def _inner(a: Sequence[Tensor], b: Sequence[Tensor], like: Tensor) -> Tensor:
     """Sum of products over all layers and all axes that the costs have not."""
-    total = sum(
+    return sum(
         (x.to(like.dtype) * y.to(like.dtype)).flatten(like.ndim).sum(-1).to(like.device)
         for x, y in zip(a, b, strict=True)
     )
-    return total
 
 
 def _spread(per_example: Tensor, like: Tensor) -> Tensor:

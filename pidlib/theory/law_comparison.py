@@ -65,11 +65,6 @@ def contest(
         "none", "P only", "relaxed" (Proposition 1), "averaged" (published), "myopic",
         "residual", "exact".
 
-    Raises
-    ------
-    ValueError
-        As for `history_riccati`.
-
     Examples
     --------
     >>> laws = contest((0.5, 0, 0.5), c=1.0, seeds=1)
@@ -153,11 +148,6 @@ def bent_contest(
     BentStanding
         Errors (seeds,) at the last state, `perturbed` and `clean`, at the cost `c` of the least
         median; `ranks` (seeds, 3, T) fitted.
-
-    Raises
-    ------
-    ValueError
-        No networks, or a share out of range.
 
     Examples
     --------

@@ -30,11 +30,6 @@ def bent_curve(places: ArrayLike, bend: float, dims: int = 3) -> np.ndarray:
     -------
     (*S, dims) array
 
-    Raises
-    ------
-    ValueError
-        Bend or number of coordinates out of range.
-
     Examples
     --------
     >>> bent_curve([0.0, np.pi / 2], bend=0.5).round(3) + 0.0
@@ -84,11 +79,6 @@ def curve_cloud(
     Cloud
         `points` (n, width); `clean`, the same without noise; `frame` (width, dims), orthonormal
         columns that span the subspace of the curve.
-
-    Raises
-    ------
-    ValueError
-        A number out of range.
 
     Examples
     --------

@@ -31,11 +31,6 @@ class Plant:
     stiffness : float
         k, at least 0; at 0 nothing pulls the mass back.
 
-    Raises
-    ------
-    ValueError
-        A parameter out of range.
-
     Examples
     --------
     >>> Plant(mass=1.0, damping=0.4, stiffness=1.0).mass

@@ -179,11 +179,6 @@ def gradient_msa(
         The last `controls` (T, ..., d); `costs` (sweeps + 1, ...) and norms of the whole
         gradient, `gradients` (sweeps + 1,), before the first sweep and after each.
 
-    Raises
-    ------
-    ValueError
-        As for `sweep`, or a step, momentum or number of sweeps out of range.
-
     Examples
     --------
     >>> one = np.ones((1, 1, 1))
@@ -218,11 +213,6 @@ def basic_msa(
     -------
     Approximation
         As that of `gradient_msa`.
-
-    Raises
-    ------
-    ValueError
-        As for `sweep`, or damping that is not positive.
 
     Examples
     --------
@@ -294,11 +284,6 @@ def step_bound(T: int, c: float, q: float = 1.0) -> float:
     float
         2 / (largest eigenvalue of the Hessian).
 
-    Raises
-    ------
-    ValueError
-        As for `hessian_eigenvalues`.
-
     Examples
     --------
     >>> round(step_bound(12, c=1.0), 4)
@@ -321,11 +306,6 @@ def basic_threshold(T: int) -> float:
     -------
     float
         1 / (4 sin(pi / (4 T + 2))^2) - 2, and not below 0.
-
-    Raises
-    ------
-    ValueError
-        T below 1.
 
     Examples
     --------
@@ -355,11 +335,6 @@ def heavy_ball(T: int, c: float, q: float = 1.0) -> HeavyBall:
     Returns
     -------
     HeavyBall
-
-    Raises
-    ------
-    ValueError
-        As for `hessian_eigenvalues`.
 
     Examples
     --------

@@ -162,11 +162,6 @@ def rollout(thetas: ArrayLike, K: ArrayLike, x0: ArrayLike) -> Trajectory:
     -------
     Trajectory
 
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit.
-
     Examples
     --------
     >>> path = rollout(np.ones((2, 1, 1)), np.full((2, 1, 1), 0.5), [8.0])
@@ -205,11 +200,6 @@ def cost(
     float
         Sum over layers of 1/2 v^T Q v + c/2 |u|^2.
 
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit.
-
     Examples
     --------
     >>> one = np.ones((1, 1, 1))
@@ -225,12 +215,24 @@ def cost(
             f"thetas have shape {layers.shape}, x0 {x.shape}, controls {u.shape}; "
             "expected (T, d, d), (d,), (T, d)"
         )
-    parts = run(partial(apply, layers), len(layers), x, lambda t, *_: u[t]).parts
-    paid = (
-        v @ Q @ v + price * w @ w
-        for (v, *_), Q, price, w in zip(parts, weights, costs, u, strict=True)
-    )
-    return float(0.5 * sum(paid))
+    return float(total_cost(layers, [weights], costs, x, u))
+
+
+def total_cost(
+    layers: np.ndarray,
+    weights: list[np.ndarray],
+    costs: np.ndarray,
+    x0: np.ndarray,
+    controls: np.ndarray,
+    past: str = "states",
+) -> np.ndarray:
+    """Cost of controls under losses that weigh v_t, and v_t + s_t and v_t - y_t if given."""
+    total = 0.5 * np.tensordot(costs, (controls**2).sum(-1), axes=1)
+    path = run(partial(apply, layers), len(layers), x0, lambda t, *_: controls[t], past)
+    for t, parts in enumerate(path.parts):
+        for part, weight in zip(parts, weights, strict=False):
+            total = total + 0.5 * (part @ weight[t] * part).sum(-1)
+    return total
 
 
 def dense_solution(

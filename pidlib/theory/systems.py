@@ -45,11 +45,6 @@ class LinearSystem:
     bases : (..., T + 1, d, r) array
         Orthonormal basis V_t of the clean subspace at x_t.
 
-    Raises
-    ------
-    ValueError
-        Shapes that do not fit.
-
     Examples
     --------
     >>> system = orthogonal_system(d=4, r=2, T=3, seed=0)
@@ -172,11 +167,6 @@ def orthogonal_system(
     -------
     LinearSystem
 
-    Raises
-    ------
-    ValueError
-        Sizes out of range.
-
     Examples
     --------
     >>> system = orthogonal_system(d=4, r=2, T=3, seed=0)
@@ -240,11 +230,6 @@ def conditioned_system(
     Returns
     -------
     LinearSystem
-
-    Raises
-    ------
-    ValueError
-        Sizes out of range, or kappa below 1.
 
     Examples
     --------
@@ -383,11 +368,6 @@ def simulate(
     Returns
     -------
     Trajectory
-
-    Raises
-    ------
-    ValueError
-        An input of the wrong size.
 
     Examples
     --------

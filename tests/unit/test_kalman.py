@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pidlib.theory.kalman import estimates_over_depth, parallel_sum, simulated_errors
+from pidlib.theory.wiener import estimates_over_depth, parallel_sum, simulated_errors
 
 
 def covariance(random, d, scale=1.0):
