@@ -55,14 +55,9 @@ NUMERIC = {
 }  # fmt: skip
 SHARED = ("pidlib/assets", "requirements.txt", "tests/nbval_sanitize.cfg")
 WHOLE = (
-    "pidlib",
-    "experiments",
-    "tests/unit",
-    "tests/property",
-    "tests/models",
-    "notebooks",
+    "pidlib", "experiments", "tests/unit", "tests/property", "tests/models", "notebooks",
     "requirements.txt",
-)
+)  # fmt: skip
 BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 BEYOND_AVX2 = "X86_V4 AVX512_ICL AVX512_SPR"
 

@@ -119,10 +119,7 @@ def tests(workers: int) -> Count:
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
-    "lint": lint,
-    "site": site,
-    "chapters": chapters,
-    "tests": tests,
+    stage.__name__: stage for stage in (lint, site, chapters, tests)
 }
 
 
