@@ -73,4 +73,4 @@ chromium:
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis .coverage
-	find pidlib tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +
+	find pidlib experiments tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +

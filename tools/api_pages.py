@@ -35,19 +35,8 @@ class Docstring(NumpyDocstring):
 
 
 def _class(match: re.Match) -> str:
-    place = classes().get(match[0])
-    return f"`{match[0]} <{place}>`" if place else match[0]
-
-
-@cache
-def classes() -> dict[str, str]:
-    """Public classes by name, and where they are shown."""
-    return {
-        name: f"pidlib.{module}.{name}"
-        for module in library.public()
-        for name, value in library.offered(module).items()
-        if inspect.isclass(value)
-    }
+    places = {place.rpartition(".")[2]: place for place in library.places().values()}
+    return f"`{match[0]} <{places[match[0]]}>`" if match[0] in places else match[0]
 
 
 def module_page(name: str) -> str:

@@ -33,7 +33,7 @@ from contents import BUILD, ROOT, environment, in_toc, pages
 
 SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
-PAGES = ("book", "notebooks", "tools", "_config.yml", "_toc.yml")
+PAGES = ("book", "notebooks", "tools", "experiments", "_config.yml", "_toc.yml")
 LIBRARY = ("pidlib", "requirements.txt", "book/results")
 WORKERS = int(os.environ.get("WORKERS", "2"))
 TIMEOUT = 300  # seconds per cell, as in _config.yml

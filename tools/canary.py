@@ -28,6 +28,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from tabulate import tabulate
 
 from book import fingerprint
 from contents import BUILD, ROOT, add_record, environment, read_record, today
@@ -36,7 +37,7 @@ from suite import cases, run_pytest
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 PLACE = BUILD / "canary"
 RECORD = ROOT / "book" / "canary.json"  # no result that a chapter reads
-SOURCES = ("pidlib", "tests", "tools", "pyproject.toml")
+SOURCES = ("pidlib", "experiments", "tests", "tools", "pyproject.toml")
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
 ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
@@ -185,10 +186,7 @@ def tell(run: dict[str, Any]) -> None:
         f"\nPython {run['python']}, {run['date']}: {run['passed']} tests passed, "
         f"{len(run['failed'])} failed, {left} left out, {run['skipped']} skipped"
     )
-    for row in run["packages"]:
-        beyond = f"  ({row['held_back_from']} exists; pip was kept from it)"
-        beyond = beyond if row["held_back_from"] else ""
-        print(f"  {row['package']:<18}{row['pinned'] or 'no pin':<14}{row['tried']}{beyond}")
+    print(tabulate(run["packages"], headers="keys", tablefmt="plain", disable_numparse=True))
     for name, why in run["failed"].items():
         print(f"  failed: {name}: {why}")
 

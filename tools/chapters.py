@@ -1,14 +1,10 @@
-"""What the chapters hold: exercises, figures, cells, and how long they took when last run.
-
-python tools/chapters.py    print a line for each chapter
-"""
+"""What the chapters hold: exercises, figures, cells, and how long they took when last run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -148,18 +144,3 @@ def slug(title: str) -> str:
     from docutils.nodes import make_id
 
     return make_id(re.sub(r"\{\w+\}|[`$*]", "", title))
-
-
-def main() -> int:
-    """Door of the command line."""
-    for chapter in chapters():
-        print(
-            f"{chapter.stem:<26}{chapter.cells:3} cells {chapter.figures:2} figures "
-            f"{chapter.reading:3} min {len(chapter.exercises)} exercises {chapter.minutes:3} min "
-            f"(says {chapter.promised})"
-        )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

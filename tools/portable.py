@@ -54,7 +54,10 @@ NUMERIC = {
     ),
 }  # fmt: skip
 SHARED = ("pidlib/assets", "requirements.txt", "tests/nbval_sanitize.cfg")
-WHOLE = ("pidlib", "tests/unit", "tests/property", "tests/models", "notebooks", "requirements.txt")
+WHOLE = (
+    "pidlib", "experiments", "tests/unit", "tests/property", "tests/models", "notebooks",
+    "requirements.txt",
+)  # fmt: skip
 BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 BEYOND_AVX2 = "X86_V4 AVX512_ICL AVX512_SPR"
 

@@ -113,15 +113,13 @@ def chapters(workers: int) -> Count:
 
 def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
-    arguments = [*spread(workers), "--doctest-modules", "pidlib", "tests"]
+    examples = ["--doctest-modules", "pidlib", "book/_ext/excursion.py"]
+    arguments = [*spread(workers), *examples, "tests"]
     return counted(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
-    "lint": lint,
-    "site": site,
-    "chapters": chapters,
-    "tests": tests,
+    stage.__name__: stage for stage in (lint, site, chapters, tests)
 }
 
 

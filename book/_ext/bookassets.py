@@ -20,8 +20,8 @@ from docutils import nodes
 from myst_nb.core import render
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # the first of the book's extensions to be loaded
+# What the extensions import; this one is loaded first.
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / name) for name in (".", "tools")]
 
 PLOTLY = "application/vnd.plotly.v1+json"
 TELEPHONE, COLUMN = 330, 680  # pixels of width that a figure has there and on a desktop

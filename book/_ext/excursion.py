@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pidlib.figures.slider import slider
-from pidlib.theory.gains import alphas
-from pidlib.theory.systems import LinearSystem, rotating_system, simulate
+from pidlib.theory import alphas, rotating_system, simulate
 
 BLOCKS, STRUCK, SEED = 12, 2, 0
 COSTS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
@@ -20,66 +19,12 @@ PRINTED = (None, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 LINES = ("with control", "without control", "the clean subspace")
 
 
-@dataclass(frozen=True)
-class Disturbed:
-    """A network whose layers add a push of their own to every state.
-
-    Attributes
-    ----------
-    system : LinearSystem
-    pushes : (T + 1, d) array
-        Row t is added to the state that enters block t; row T to the output.
-
-    Source: ours; equation eq-intro-pushed.
-    """
-
-    system: LinearSystem
-    pushes: np.ndarray
-
-    @property
-    def T(self) -> int:
-        """Number of layers."""
-        return self.system.T
-
-    @property
-    def d(self) -> int:
-        """Size of a state."""
-        return self.system.d
-
-    def layer(self, t: int, v: np.ndarray) -> np.ndarray:
-        """Image of the controlled states v, (..., d), under layer t.
-
-        Parameters
-        ----------
-        t : int
-            Layer, from 0.
-        v : (..., d) array
-
-        Returns
-        -------
-        (..., d) array
-        """
-        return self.system.layer(t, v) + self.pushes[t + 1]
-
-
 class Excursion(NamedTuple):
-    """How far a state was outside its subspace, block by block.
+    """How far a state was outside its subspace, block by block; equation eq-intro-pushed."""
 
-    Attributes
-    ----------
-    outside : (T + 1,) array
-        Signed distance of x_t from the clean subspace, before the control of block t.
-    kept : (T,) array
-        The same of x_t + u_t, after the control.
-    spent : float
-        Sum over the blocks of the size of u_t, squared.
-
-    Source: ours; equation eq-intro-pushed.
-    """
-
-    outside: np.ndarray
-    kept: np.ndarray
-    spent: float
+    outside: np.ndarray  # (T + 1,) signed distance of x_t, before the control of block t
+    kept: np.ndarray  # (T,) the same of x_t + u_t, after the control
+    spent: float  # sum over the blocks of the size of u_t, squared
 
 
 def excursion(cost: float | None, push: float = 0.0) -> Excursion:
@@ -89,24 +34,9 @@ def excursion(cost: float | None, push: float = 0.0) -> Excursion:
     a plane that the blocks turn. The state that enters block 2 is moved by 1 away from
     its plane; those after it are moved by random pushes.
 
-    Parameters
-    ----------
-    cost : float or None
-        Weight c of the control; None for no control.
-    push : float
-        Standard deviation of the later pushes, at least 0. They are the same for each cost.
+    The cost is the weight c of the control, None for no control; push is the standard deviation
+    of the later pushes, which are the same for each cost. ValueError if one of them is negative.
 
-    Returns
-    -------
-    Excursion
-
-    Raises
-    ------
-    ValueError
-        A negative push or cost.
-
-    Examples
-    --------
     >>> excursion(None).outside.round(3)[2:6]
     array([1., 1., 1., 1.])
     >>> excursion(1.0).outside.round(3)[2:6]
@@ -130,7 +60,10 @@ def excursion(cost: float | None, push: float = 0.0) -> Excursion:
         shares = 1.0 - alphas(BLOCKS, cost)
         gains = shares[:, None, None] * system.complements[:-1]
     clean = system.bases[0] @ np.array([1.0, 0.5])
-    run = simulate(Disturbed(system, pushes), clean, gains)
+    pushed = SimpleNamespace(
+        T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + pushes[t + 1]
+    )  # each block adds a push of its own to every state
+    run = simulate(pushed, clean, gains)
     outside = np.einsum("td,td->t", normal, run.states)
     kept = np.einsum("td,td->t", normal[:-1], run.states[:-1] + run.controls)
     return Excursion(outside, kept, float((run.controls**2).sum()))
@@ -139,17 +72,8 @@ def excursion(cost: float | None, push: float = 0.0) -> Excursion:
 def excursion_figure() -> go.Figure:
     """Draw the excursion for every cost and every size of the later pushes.
 
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        With two sliders. Show it through `pidlib.figures.style.tidy`.
-
-    Examples
-    --------
     >>> [len(dial.steps) for dial in excursion_figure().layout.sliders]
     [9, 4]
-
-    Source: ours; equations eq-intro-law, eq-intro-pushed.
     """
     frames, blocks = {}, np.arange(BLOCKS + 1)
     for cost in COSTS:
@@ -174,31 +98,19 @@ def excursion_figure() -> go.Figure:
 def excursion_rows() -> list[dict[str, str]]:
     """Tell the figure in numbers: some of its costs, at the pushes that it shows first.
 
-    Returns
-    -------
-    list of dict
-        The cost, what is left outside after the control of the block that was struck, the
-        distance of the output, and the control spent.
-
-    Examples
-    --------
     >>> excursion_rows()[0]["control cost c"]
     'no control'
-
-    Source: ours; equations eq-intro-law, eq-intro-pushed.
     """
-    rows = []
-    for cost in PRINTED:
-        run = excursion(cost, START[1])
-        rows.append(
-            {
-                "control cost c": "no control" if cost is None else _label(cost),
-                f"left at block {STRUCK}": f"{run.kept[STRUCK]:.3f}",
-                "outside at the end": f"{abs(run.outside[-1]):.3f}",
-                "control spent": f"{run.spent:.3f}",
-            }
-        )
-    return rows
+    runs = {cost: excursion(cost, START[1]) for cost in PRINTED}
+    return [
+        {
+            "control cost c": "no control" if cost is None else _label(cost),
+            f"left at block {STRUCK}": f"{run.kept[STRUCK]:.3f}",
+            "outside at the end": f"{abs(run.outside[-1]):.3f}",
+            "control spent": f"{run.spent:.3f}",
+        }
+        for cost, run in runs.items()
+    ]
 
 
 def _label(value: float) -> str:

@@ -87,7 +87,7 @@ def headline(gains: dict[str, dict[str, tuple]]) -> str:
         row = {"points gained": "no attack" if attack == "None" else attack}
         for label, found in gains.items():
             gain, low, high, n = found[attack]
-            cell = signed(f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]")
+            cell = f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
             row[label] = f"**{cell}**" if low > 0 else cell
         rows.append(row | {"pairs": f"{n:,}"})
     told = "\n".join(f"- {sentence(label, found)}" for label, found in gains.items())
@@ -111,10 +111,6 @@ def sentence(label: str, found: dict[str, tuple]) -> str:
 
 def listed(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
-
-
-def signed(text: str) -> str:
-    return text.replace("-", "−")
 
 
 def parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:

@@ -93,15 +93,11 @@ def add_lines(app, doctree):
     drawn = files_of(notebook)
     for name in sorted({name for names in drawn.values() for name in names}):
         app.env.note_dependency(str(RESULTS / name))
-    for cell in list(doctree.findall(is_cell)):
-        figures = list(cell.findall(nodes.figure))
+    for cell in list(doctree.findall(nodes.container)):
+        figures = list(cell.findall(nodes.figure)) if cell.get("nb_element") == "cell_code" else []
         if figures and cell["cell_index"] in drawn:
             text = box(drawn[cell["cell_index"]], f"{RUN} {here}")
             figures[-1].parent.append(nodes.raw(text=text, format="html"))
-
-
-def is_cell(node) -> bool:
-    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
 def setup(app):
