@@ -79,16 +79,7 @@ def slider(
         raise ValueError(f"the start {start!r} is no position of the slider: {list(frames)}")
     pictures = {key: _picture(x, lines) for key, lines in places.items()}
     own = any(np.ndim(line) == 2 for lines in places.values() for line in lines.values())
-    fig = go.Figure()
-    picture = pictures[first]
-    for k, line in enumerate(places[first]):
-        colour, symbol, dash = look_plotly(k, turn=1)
-        style: dict[str, Any] = dict(line=dict(dash=dash, width=2.5, color=colour))
-        if line in points:
-            style = dict(mode="markers", marker=dict(size=9, symbol=symbol, color=colour))
-        elif len(picture["x"][k]) < 30:
-            style["mode"] = "lines"
-        fig.add_trace(go.Scatter(x=picture["x"][k], y=picture["y"][k], name=line, **style))
+    fig = go.Figure(_traces(pictures[first], list(places[first]), points))
 
     def change(key: tuple[str, ...]) -> dict[str, list]:
         """What plotly's restyle needs: the places too, where lines have their own."""
@@ -127,6 +118,22 @@ def slider(
     if len(names) > 1:  # the site reads every combination here
         fig.layout.meta = {"pictures": [change(key) for key in product(*labels)]}
     return fig
+
+
+def _traces(
+    picture: Mapping[str, list[list[float]]], lines: Sequence[str], points: Sequence[str]
+) -> list[go.Scatter]:
+    """The lines of one picture; those of `points` as marks."""
+    traces = []
+    for k, line in enumerate(lines):
+        colour, symbol, dash = look_plotly(k, turn=1)
+        style: dict[str, Any] = dict(line=dict(dash=dash, width=2.5, color=colour))
+        if line in points:
+            style = dict(mode="markers", marker=dict(size=9, symbol=symbol, color=colour))
+        elif len(picture["x"][k]) < 30:
+            style["mode"] = "lines"
+        traces.append(go.Scatter(x=picture["x"][k], y=picture["y"][k], name=line, **style))
+    return traces
 
 
 def _key(key: Key) -> tuple[str, ...]:

@@ -34,6 +34,31 @@ def look_plotly(k: int, turn: int = 0) -> tuple[str, str, str]:
     return PALETTE[k % LOOKS], SYMBOLS[k % LOOKS], DASHES[(k + turn) % LOOKS]
 
 
+_INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+MATPLOTLIB = (
+    dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+    | dict.fromkeys(_INKED, INK)
+    | {
+        "savefig.transparent": True,
+        "grid.color": "#808080",
+        "grid.alpha": 0.25,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.framealpha": 0.0,
+        "legend.edgecolor": "none",
+        "axes.prop_cycle": mpl.cycler(color=PALETTE),
+        "figure.figsize": (5.8, 3.5),
+        "figure.constrained_layout.use": True,
+        "font.size": 11,
+        "lines.linewidth": 1.8,
+        "svg.hashsalt": "book",
+        "svg.fonttype": "path",
+    }
+)
+
+
 def use_book_style() -> None:
     """Set the plotly template and the matplotlib defaults of the book.
 
@@ -78,29 +103,7 @@ def use_book_style() -> None:
     )
     pio.templates.default = "book"
     _choose_renderer()
-    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    mpl.rcParams.update(
-        dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
-        | dict.fromkeys(inked, INK)
-        | {
-            "savefig.transparent": True,
-            "grid.color": "#808080",
-            "grid.alpha": 0.25,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "legend.framealpha": 0.0,
-            "legend.edgecolor": "none",
-            "axes.prop_cycle": mpl.cycler(color=PALETTE),
-            "figure.figsize": (5.8, 3.5),
-            "figure.constrained_layout.use": True,
-            "font.size": 11,
-            "lines.linewidth": 1.8,
-            "svg.hashsalt": "book",
-            "svg.fonttype": "path",
-        }
-    )
+    mpl.rcParams.update(MATPLOTLIB)
     try:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
