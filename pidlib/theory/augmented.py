@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
 from pidlib.theory.riccati import DenseSolution, quadratic_program, total_cost
+from pidlib.theory.subspaces import rank_for
 from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run
 
 Gains = tuple[float, float, float]
@@ -42,14 +43,24 @@ class Complements(NamedTuple):
     D: np.ndarray
 
 
+def fitted_complements(x: np.ndarray, variance: float = 1.0) -> tuple[Complements, np.ndarray]:
+    """Projections off clean states (T, n, d), their sums and changes; their ranks (3, T)."""
+    changes, projections, ranks = np.concatenate([x[:1], np.diff(x, axis=0)]), [], []
+    for part in (x, x.cumsum(axis=0), changes):
+        for states in part:
+            sizes, directions = np.linalg.svd(states, full_matrices=False)[1:]
+            ranks.append(rank_for(sizes**2, variance))
+            V = directions[: ranks[-1]].T
+            projections.append(np.eye(len(V)) - V @ V.T)
+    T, _, d = x.shape
+    return Complements(*np.reshape(projections, (3, T, d, d))), np.reshape(ranks, (3, T))
+
+
 def clean_complements(system: LinearSystem) -> Complements:
     """Exact projections off the clean states, sums and differences of a linear system."""
     layers_of(system.thetas)
-    frames = run(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
-    states = np.array(frames).mT
-    changes = np.concatenate([states[:1], np.diff(states, axis=0)])
-    bases = ([scipy.linalg.orth(x) for x in parts] for parts in (states, states.cumsum(0), changes))
-    return Complements(*(np.array([np.eye(system.d) - V @ V.T for V in part]) for part in bases))
+    x = run(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
+    return fitted_complements(np.array(x))[0]
 
 
 @dataclass(frozen=True)

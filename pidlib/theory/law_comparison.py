@@ -12,6 +12,7 @@ from pidlib.theory.augmented import (
     Complements,
     Gains,
     clean_complements,
+    fitted_complements,
     history_cost,
     history_riccati,
     history_rollout,
@@ -19,7 +20,6 @@ from pidlib.theory.augmented import (
 from pidlib.theory.gains import alphas
 from pidlib.theory.inputs import number
 from pidlib.theory.riccati import riccati
-from pidlib.theory.subspaces import rank_for
 from pidlib.theory.systems import HistoryLaw, residual_system, rotating_system, run, simulate
 
 
@@ -163,7 +163,7 @@ def bent_contest(
         system, random = residual_system(d, r, T, seed, strength), np.random.default_rng(seed + 1)
         x0, z = _inputs(random, system.linear.bases[0], 400, size)
         x = simulate(system, x0).states
-        Q, fitted = _fitted(x[:-1], variance)
+        Q, fitted = fitted_complements(x[:-1], variance)
         ranks.append(fitted)
         for k, c in enumerate(costs):
             feedback = law(Q, gains, c)
@@ -182,19 +182,6 @@ def _inputs(
     return tuple(
         w / np.linalg.norm(w, axis=1, keepdims=True) * g for w, g in ((x0, 1.0), (z, size))
     )
-
-
-def _fitted(x: np.ndarray, variance: float) -> tuple[Complements, np.ndarray]:
-    """Projections off clean states (T, n, d), their sums and changes; ranks (3, T)."""
-    changes, projections, ranks = np.concatenate([x[:1], np.diff(x, axis=0)]), [], []
-    for part in (x, x.cumsum(axis=0), changes):
-        for states in part:
-            sizes, directions = np.linalg.svd(states, full_matrices=False)[1:]
-            ranks.append(rank_for(sizes**2, variance))
-            V = directions[: ranks[-1]].T
-            projections.append(np.eye(len(V)) - V @ V.T)
-    T, d = len(x), x.shape[-1]
-    return Complements(*np.reshape(projections, (3, T, d, d))), np.reshape(ranks, (3, T))
 
 
 def _rms(gap: np.ndarray) -> float:
