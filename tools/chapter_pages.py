@@ -5,6 +5,7 @@ Also on the page of the status: the result files, and what the canary recorded.
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import chapters
@@ -134,7 +135,15 @@ def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:
     ]
     wrong = [f"- Python {r['python']}: `{name}`" for r in runs.values() for name in r["failed"]]
     failed = "Tests that failed:\n\n" + "\n".join(wrong) if wrong else "No test failed."
-    return "\n\n".join([table(rows), failed, _packages(runs)])
+    return "\n\n".join(filter(None, [table(rows), failed, _packages(runs), _untried(runs)]))
+
+
+def _untried(runs: dict[str, dict[str, Any]]) -> str:
+    """Packages that the library came to need after the runs."""
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    tried = {row["package"] for run in runs.values() for row in run["packages"]}
+    new = [name for need in needed["dependencies"] if (name := need.split(">")[0]) not in tried]
+    return f"Needed since then, and not tried: {', '.join(new)}." if new else ""
 
 
 def _packages(runs: dict[str, dict[str, Any]]) -> str:
