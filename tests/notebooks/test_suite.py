@@ -7,7 +7,7 @@ import re
 import pytest
 
 import suite
-from suite import Count, Stage, read_report, run, counted, summary
+from suite import Count, Stage, counted, read_report, run, summary
 
 FILE = """
 import unittest
