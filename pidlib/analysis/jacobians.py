@@ -18,18 +18,11 @@ class BlockGeometry(NamedTuple):
 
     Attributes
     ----------
-    growth : float
-        Root of E|J v|^2 / E|v|^2 over random v; 1 for an orthogonal block.
-    spread : float
-        Coefficient of variation of the squared singular values; 0 for an orthogonal
-        block, or any multiple of one.
-    largest : float
-        Largest singular value, over `growth`.
-    leaves : float
-        Share of |J v|^2 outside the next subspace, v random inside this one; 0 where the
-        block carries the subspace.
-    enters : float
-        Share of |J v|^2 inside the next subspace, v random outside this one.
+    growth : float, root of E|J v|^2 / E|v|^2 over random v; 1 for an orthogonal block
+    spread : float, coefficient of variation of squared singular values; 0 if all are the same
+    largest : float, largest singular value, over `growth`
+    leaves : float, share of |J v|^2 outside the next subspace, v random inside this one
+    enters : float, share of |J v|^2 inside the next subspace, v random outside this one
 
     Source: Assumption 2 and Theorem 1.
     """
@@ -48,22 +41,13 @@ def block_functions(
 
     Parameters
     ----------
-    model : torch.nn.Module
-        In evaluation mode.
-    inputs : mapping of str to tensor
-        Arguments of the forward; the attention mask and positions of this call stay.
+    model : torch.nn.Module in evaluation mode
+    inputs : mapping of str to tensor, arguments of the forward
 
     Returns
     -------
-    states : list of T + 1 tensors (B, l, d)
-    functions : list of T callables
-        F_t, with F_t(x_t) = x_{t+1}.
-    mask : (B, l) bool tensor
-
-    Raises
-    ------
-    ValueError
-        A model in training mode.
+    states, functions, mask
+        T + 1 tensors (B, l, d); T callables F_t with F_t(x_t) = x_{t+1}; (B, l) bool.
 
     Examples
     --------
@@ -118,35 +102,21 @@ def block_geometry(
 
     Parameters
     ----------
-    block : callable (B, l, d) -> (B, l, d)
-        Differentiable, also in forward mode.
-    x : (B, l, d) tensor
-        Clean states before it.
-    mask : (B, l) bool tensor
-        Real tokens; the others are left out of every vector.
-    here, there : (d, r) tensors
-        Orthonormal bases of the subspaces before and after the block.
-    draws : int
-        Random vectors; at least 1.
-    seed : int
+    block : callable (B, l, d) -> (B, l, d), differentiable also in forward mode
+    x, mask : (B, l, d) tensor of clean states before it, (B, l) bool tensor of real tokens
+    here, there : (d, r) tensors, orthonormal bases of the subspaces before and after the block
+    draws, seed : int, of the random vectors
 
     Returns
     -------
     BlockGeometry
 
-    Raises
-    ------
-    ValueError
-        No draws.
-
     Examples
     --------
-    >>> turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
-    >>> first, second = torch.eye(2)[:, :1], torch.eye(2)[:, 1:]
+    >>> turn, (a, b) = torch.tensor([[0.0, -1.0], [1.0, 0.0]]), torch.eye(2).split(1, 1)
     >>> x, mask = torch.ones(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)
-    >>> geometry = block_geometry(lambda x: x @ turn.T, x, mask, first, second)
-    >>> round(geometry.growth, 4), round(geometry.spread, 4), round(geometry.leaves, 4)
-    (1.0, 0.0, 0.0)
+    >>> [round(v, 4) for v in block_geometry(lambda x: x @ turn.T, x, mask, a, b)][:2]
+    [1.0, 0.0]
     """
     number("draws", draws, "at least 1")
     source = torch.Generator().manual_seed(seed)

@@ -26,12 +26,13 @@ def memory_shares(
     """Error of estimates of clean states: from a perturbed state, with more beside it.
 
     All estimates are regressions over changed words, fitted on the first half of the rows
-    and measured on the second. No control is attached.
+    and measured on the second. No control is attached. Raises ValueError for fewer than 4 rows
+    or no changed word in either half.
 
     Parameters
     ----------
     model, tokenizer, rows, perturb, seed, batch_size
-        As for `pidlib.estimation.layerwise.fit_estimates`; at least 4 rows.
+        As for `Estimator.fit`.
 
     Returns
     -------
@@ -39,15 +40,9 @@ def memory_shares(
         By controlled state t >= 1: root mean squares over changed words of the second half, as
         shares of the spread of clean states: `change`, the error of no estimate; `alone`, one
         map of x_t; `memory`, one map of x_t and x_{t-1}; `classes`, a map of x_t for words that
-        arrive in one piece and another for those that arrive in several (that of all words
-        for a class with fewer than two words to fit).
+        arrive in one piece and another for those that arrive in several.
 
-    Raises
-    ------
-    ValueError
-        Fewer than 4 rows, no changed word in either half, or as `paired_units`.
-
-    Source: ours; equations kalman-memory, kalman-none.
+    Source: equations kalman-memory, kalman-none.
     """
     if len(rows) < 4:
         raise ValueError(f"{len(rows)} rows; give at least 4, half to fit and half to measure")

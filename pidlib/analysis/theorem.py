@@ -27,18 +27,12 @@ class ErrorProfiles:
 
     Attributes
     ----------
-    controlled, free : (N, T + 1) arrays
-        |x̄_t - x_t| with control on the attacked text, and without.
-    theorem : (N, T + 1) array
-        What Theorem 1 predicts from x̄_0 - x_0.
-    general : (N, T + 1) array
-        The same with the clean text's part off the subspace, which Theorem 1 takes as nil.
-    first, first_free, first_theorem, first_general : (N, T + 1) arrays
-        The same four of the first token.
-    scale : (T + 1,) array
-        Root of the mean square of a clean state.
-    pairs, left_out, unchanged : int
-        Pairs used; pairs whose lengths in tokens differ; pairs that the attack left alone.
+    controlled, free : |x̄_t - x_t| with control on the attacked text, and without
+    theorem : what Theorem 1 predicts from x̄_0 - x_0
+    general : the same with the clean text's part off the subspace, which Theorem 1 takes as nil
+    first, first_free, first_theorem, first_general : the same four of the first token
+    scale : (T + 1,) array, root of the mean square of a clean state
+    pairs, left_out, unchanged : int, pairs used, of other lengths in tokens, and not attacked
 
     Source: Theorem 1, Table 6. Departure: the paper does not say how it aligns texts.
     """
@@ -67,25 +61,19 @@ def error_profiles(
 ) -> ErrorProfiles:
     """Compare the error of P control with what Theorem 1 says of it.
 
+    Raises ValueError for another scheme, some states only, or no pair of as many tokens.
+
     Parameters
     ----------
     model, tokenizer
         As `load_model` returns them.
-    controller : PIDController
-        Scheme P, all states: the setting of the theorem.
-    rows, attacked : sequences of mappings
-        The same rows, as they were and after an attack.
+    controller : PIDController of scheme P on all states: the setting of the theorem
+    rows, attacked : sequences of mappings, as they were and after an attack
     batch_size : int
 
     Returns
     -------
     ErrorProfiles
-
-    Raises
-    ------
-    ValueError
-        Another scheme, some states only, sequences of different length, or no pair of the
-        same number of tokens.
 
     Source: Theorem 1, Table 6; equation theorem-bias for `general`.
     """
@@ -171,14 +159,10 @@ def outside_norms(
 
     Parameters
     ----------
-    model, tokenizer
-        As `load_model` returns them.
-    bases : Eigenbases
-        Of a fitted controller.
-    rows : sequence of mappings
-    variance : float
-        Share kept by the subspaces.
-    batch_size : int
+    model, tokenizer, rows, batch_size
+        As for `error_profiles`.
+    bases : Eigenbases of a fitted controller
+    variance : float, share kept by the subspaces
 
     Returns
     -------

@@ -20,12 +20,9 @@ class WordStates(NamedTuple):
 
     Attributes
     ----------
-    clean, attacked : (W, T + 1, d) float arrays
-        Mean over the tokens of each word.
-    edited : (W,) bool array
-        Whether the attack replaced the word.
-    words : tuple of str
-        As they were.
+    clean, attacked : (W, T + 1, d) float arrays, means over the tokens of each word
+    edited : (W,) bool array, whether the attack replaced the word
+    words : tuple of str, as they were
     """
 
     clean: np.ndarray
@@ -43,26 +40,19 @@ def word_states(
 ) -> list[WordStates]:
     """Read the states of rows and of their attacked forms, aligned word by word.
 
+    A word that the tokenizer leaves out or cuts off is left out. Raises ValueError for a slow
+    tokenizer, outcomes that do not belong to the rows, or a row without words.
+
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        In evaluation mode; a controller may be attached.
+    model : transformers.PreTrainedModel; a controller may be attached
     tokenizer : transformers.PreTrainedTokenizerFast
-        It has to tell where each token stands in the text.
-    rows : sequence of mappings
-    outcomes : sequence of Outcome
-        What an attack did to each row, in the same order.
+    rows, outcomes : sequences of mappings and of Outcome, in the same order
     batch_size : int
 
     Returns
     -------
     list of WordStates
-        One a row. A word that the tokenizer leaves out or cuts off is left out.
-
-    Raises
-    ------
-    ValueError
-        A slow tokenizer, outcomes that do not belong to the rows, or a row without words.
 
     Source: Table 7 (embedding errors). Departure: the paper does not say how it compares
     texts of different length; here word by word.
@@ -118,17 +108,11 @@ def relative_errors(states: Sequence[WordStates], edited: bool) -> np.ndarray:
     Parameters
     ----------
     states : sequence of WordStates
-    edited : bool
-        Over the words that the attack replaced, or over the others.
+    edited : bool, over the words that the attack replaced, or over the others
 
     Returns
     -------
     (T + 1,) float array
-
-    Raises
-    ------
-    ValueError
-        No such word.
 
     Source: Table 7; here relative, so that layers can be compared.
     """

@@ -1,7 +1,5 @@
 """Attacks on a classifier of text: four recipes, resumable, stored as edits.
 
-A2T, PSO, TextBugger and TextFooler (§3.1), of TextAttack's goal functions, searches and
-constraints, with our resources where it would download its own.
 TextAttack is imported when an attack starts, not before.
 """
 
@@ -41,7 +39,9 @@ def attack(
     """Attack every row and return what became of it.
 
     Each row has its own random seed, made of `seed` and its id: a run in parts, resumed or in
-    another order has the same outcomes. The global random states are left as they were.
+    another order has the same outcomes. The global random states are left as they were. Raises
+    ValueError for a setting out of range, ids that repeat or a log of another configuration, and
+    FileNotFoundError for resources that are not there, with the remedy.
 
     Parameters
     ----------
@@ -50,51 +50,23 @@ def attack(
         the controlled model (an adaptive attack); without, the examples can be shown to a
         controlled model afterwards (a transfer attack, the paper's protocol).
     tokenizer : transformers.PreTrainedTokenizerBase
-    rows : sequence of mappings
-        `premise`, `hypothesis` and `label`, or `text` and `label`. TextBugger changes
-        premise and hypothesis, the others only the hypothesis.
-    recipe : str
-        `"a2t"`, `"pso"`, `"textbugger"` or `"textfooler"`.
-    resources : str or Candidates
-        Where synonyms come from: `"lexicon"`, `"ppdb"`, `"ppdb-wide"` (about twice the words) or
-        `"stock"` (downloads).
-    seed : int
-        At least 0.
-    ids : sequence of int, optional
-        Ids of the rows in their split; by default 0, 1, ...
-    log : path, optional
-        File of outcomes, written as they come. Rows already there are not attacked again;
-        another configuration is refused.
-    data : str, optional
-        Name of the data, told in the log.
-    about : mapping, optional
-        What else must agree on resuming, such as the attached controller's settings.
-    max_length : int
-        Tokens a text; more is cut.
-    budget : int, optional
-        Most queries an example, at least 2 (the first is for the text as it is).
-    progress : bool
-        Show a bar on standard error.
+    rows : sequence of mappings with `label` and `premise` and `hypothesis`, or `text`
+        TextBugger changes premise and hypothesis, the other recipes only the hypothesis.
+    recipe : str in `RECIPES`
+    resources : str in `RESOURCES`, or Candidates
+        Where synonyms come from; `"ppdb-wide"` has about twice the words, `"stock"` downloads.
+    seed : int, at least 0
+    ids : sequence of int, optional; of the rows in their split, by default 0, 1, ...
+    log : path, optional; file of outcomes, taken up where it ends
+    data, about : str and mapping, optional
+        Name of the data, and what else must agree on resuming, such as a controller's settings.
+    max_length : int, tokens a text; more is cut
+    budget : int, optional; most queries an example, at least 2 (the first is for the text as it is)
+    progress : bool, show a bar on standard error
 
     Returns
     -------
     list of Outcome
-        One a row, in the order of `rows`.
-
-    Raises
-    ------
-    ValueError
-        An unknown recipe or resource, no rows, labels out of range, a negative seed, a
-        budget below 2, ids that repeat, or a log of another configuration.
-    FileNotFoundError
-        Resources that are not there, with the remedy.
-
-    Examples
-    --------
-    >>> attack(None, None, [], recipe="shouting")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown recipe 'shouting'; known: ['a2t', 'pso', 'textbugger', 'textfooler']
 
     Source: §3.1. Departure: resources, see `pidlib.attacks.recipes`.
     """
@@ -147,17 +119,11 @@ def explain(
     model, tokenizer, recipe, resources, seed, max_length
         As for `attack`.
     row : mapping
-    id : int
-        The row's id; with the same seed, the attack is the one that `attack` makes.
+    id : int, the row's; with the same seed, the attack is the one that `attack` makes
 
     Returns
     -------
     Explanation
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As for `attack`.
 
     Source: §3.1; the searches are TextAttack's.
     """

@@ -18,16 +18,13 @@ from pidlib.data.perturbations import Candidates
 
 
 class Step(NamedTuple):
-    """One step: the words before and after, the text after it, and its probabilities.
+    """One step of an attack.
 
     Attributes
     ----------
-    before, after : str
-        The words that stood there, and those that stand there now.
-    text : str
-        The last column, as it stands after the change.
-    probabilities : tuple of float
-        Of the labels, after the change.
+    before, after : str, the words that stood there, and those that stand there now
+    text : str, the last column as it stands after the change
+    probabilities : tuple of float, of the labels, after the change
     """
 
     before: str
@@ -42,8 +39,7 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     outcome : Outcome
-    probabilities : tuple of float
-        Of the labels, before the attack.
+    probabilities : tuple of float, of the labels, before the attack
     importance : tuple of (word, number)
         Words that may change, most important first: how much the probability of the true label
         falls without the word; for A2T, the size of the gradient by its embedding; none for PSO.

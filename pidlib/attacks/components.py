@@ -1,7 +1,4 @@
-"""The parts that TextAttack lacks offline: swaps, constraints, and sets of them.
-
-Importing this module imports TextAttack, which takes 5 to 15 seconds.
-"""
+"""The parts that TextAttack lacks offline; importing them imports TextAttack (5 to 15 seconds)."""
 
 from __future__ import annotations
 
@@ -50,10 +47,7 @@ class HomoglyphSwap(_word_swaps.WordSwap):
 
 
 class SamePartOfSpeech(ta.constraints.Constraint):
-    """Allow a swap between words that can be the same part of speech, or are in no dictionary.
-
-    Stock: tags each word in its context by NLTK's tagger, a download.
-    """
+    """Allow a swap within one part of speech, or of unknown words; stock: NLTK's tagger, a download."""
 
     def __init__(self, allow_verb_noun_swap: bool = True) -> None:
         super().__init__(compare_against_original=True)
@@ -75,11 +69,7 @@ class SamePartOfSpeech(ta.constraints.Constraint):
 
 
 class SameMeaning(_encoders.sentence_bert.SBERT):
-    """TextAttack's SBERT constraint on the embedded MiniLM, each text encoded once.
-
-    Stock: the Universal Sentence Encoder, a download. MiniLM's cosines are not its cosines:
-    the thresholds keep their place, not their exact strictness.
-    """
+    """SBERT on the embedded MiniLM, at the stock thresholds: its cosines are not stock's."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(model_name=str(base_folder()), **settings)

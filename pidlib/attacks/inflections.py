@@ -21,19 +21,15 @@ def parts_of_speech(word: str) -> frozenset[str]:
     Parameters
     ----------
     word : str
-        In lower case.
 
     Returns
     -------
-    frozenset of str
-        Universal tags, such as NOUN.
+    frozenset of str, universal tags such as NOUN
 
     Examples
     --------
     >>> sorted(parts_of_speech("running")), sorted(parts_of_speech("qzxv"))
     (['NOUN', 'VERB'], [])
-
-    Source: lemminflect.
     """
     return frozenset(_lemmas(word.lower()))
 

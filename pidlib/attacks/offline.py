@@ -1,8 +1,4 @@
-"""TextAttack and the embedded sentence encoder, without the network.
-
-Imported as it stands, TextAttack downloads NLTK corpora, fails without them, and points
-every cache folder of the process elsewhere. Here it gets what it needs from `assets`.
-"""
+"""TextAttack and the embedded encoder without the network, from `assets`; stock downloads corpora."""
 
 from __future__ import annotations
 
@@ -24,10 +20,7 @@ MARKER = "post_install_check_3"  # its presence tells TextAttack not to download
 
 @cache
 def load_textattack() -> ModuleType:
-    """Import TextAttack quietly, offline, and leave the environment as it was.
-
-    The import takes 5 to 15 seconds, so it waits until an attack is built.
-    """
+    """Import TextAttack (5 to 15 seconds) quietly and offline; leave the environment as it was."""
     try:
         import nltk
     except ModuleNotFoundError as problem:

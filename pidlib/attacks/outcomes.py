@@ -41,19 +41,14 @@ class Outcome:
 
     Attributes
     ----------
-    id : int
-        Index of the row in its split.
+    id : int, index of the row in its split
     status : str
         `"succeeded"`: the label was right and is now wrong. `"failed"`: it stayed right;
         the altered text is kept all the same. `"skipped"`: it was wrong before the attack.
     edits : tuple of Edit
-        What `rebuild` applies to the row.
-    queries : int
-        Answers that TextAttack asked for, repeated ones included.
-    forwards : int
-        Distinct texts that the model really computed.
-    row : str
-        Hash of the row's text and label.
+    queries : int, answers that TextAttack asked for, repeated ones included
+    forwards : int, distinct texts that the model really computed
+    row : str, hash of the row's text and label
     """
 
     id: int
@@ -77,15 +72,13 @@ class Outcome:
 
 
 class OutcomeFile(NamedTuple):
-    """A file of outcomes: its header, the outcomes, and the bytes that are whole.
+    """A file of outcomes.
 
     Attributes
     ----------
-    header : dict
-        Configuration of the attack, the first line.
+    header : dict, configuration of the attack, the first line
     outcomes : list of Outcome
-    whole_bytes : int
-        Where the last whole line ends; what follows was cut off.
+    whole_bytes : int, where the last whole line ends; what follows was cut off
     """
 
     header: dict[str, Any]
@@ -94,23 +87,15 @@ class OutcomeFile(NamedTuple):
 
 
 def read_outcomes(path: str | Path) -> OutcomeFile:
-    """Read a file of outcomes; a last line cut off in writing is dropped.
+    """Read a file of outcomes; a last line cut off in writing is dropped, other flaws are refused.
 
     Parameters
     ----------
-    path : path
-        JSON lines, the first of them the header.
+    path : path of JSON lines, the first of them the header
 
     Returns
     -------
     OutcomeFile
-
-    Raises
-    ------
-    FileNotFoundError
-        No such file.
-    ValueError
-        A foreign file, or a broken line that is not the last.
     """
     path = Path(path)
     if not path.is_file():
@@ -139,19 +124,13 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
 class OutcomeLog:
     """A file of outcomes that grows by one line per example and can be resumed.
 
+    Raises ValueError when the file holds another configuration; the differing keys are named.
+
     Parameters
     ----------
-    path : path
-        Made when missing, its folder too; a file there must hold the same configuration.
-    configuration : mapping
-        What decides the outcomes: recipe, resources, model, data, seed.
-    made : mapping, optional
-        What is only told: versions, machine. It may differ on resuming.
-
-    Raises
-    ------
-    ValueError
-        When the file holds another configuration; the differing keys are named.
+    path : path, made when missing, its folder too
+    configuration : mapping, what decides the outcomes: recipe, resources, model, data, seed
+    made : mapping, optional; what is only told (versions, machine) and may differ on resuming
     """
 
     def __init__(
@@ -197,32 +176,25 @@ def transfer_rows(
     outcomes: Iterable[Outcome],
     ids: Sequence[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Attacked rows, ready to be shown to another model.
+    """Attacked rows, ready to be shown to another model; ValueError for a row that was not attacked.
 
     Parameters
     ----------
-    rows : sequence of mappings
-        The rows attacked, or the whole split.
+    rows : sequence of mappings, the rows attacked or the whole split
     outcomes : iterable of Outcome
-    ids : sequence of int, optional
-        Row ids of `rows`; by default the id is the index.
+    ids : sequence of int, optional; of `rows`, by default 0, 1, ...
 
     Returns
     -------
     list of dict
-        In the order of the outcomes. Each row carries its `id` and its `kind`:
-        succeeded, failed (altered text, as in the published code) or skipped (unaltered).
-
-    Raises
-    ------
-    ValueError
-        A row that is missing, or whose text is not the one attacked.
+        In the order of the outcomes. Each row carries its `id` and, as `kind`, the outcome's
+        status; failed attacks keep their altered text, as in the published code.
 
     Examples
     --------
     >>> row = {"text": "a fine film", "label": 1}
-    >>> one = Outcome(0, "succeeded", (Edit("text", 1, "nice"),), 9, 7, row_hash(row))
-    >>> transfer_rows([row], [one])
+    >>> outcome = Outcome(0, "succeeded", (Edit("text", 1, "nice"),), 9, 7, row_hash(row))
+    >>> transfer_rows([row], [outcome])
     [{'text': 'a nice film', 'label': 1, 'id': 0, 'kind': 'succeeded'}]
 
     Source: §3.1 (examples made against the uncontrolled model).
@@ -245,14 +217,10 @@ class AttackCounts(NamedTuple):
 
     Attributes
     ----------
-    n, clean, attacked : int
-        Rows, and right answers before and after.
-    succeeded, failed, skipped : int
-        Rows by what the attack came to.
-    words_changed, queries : float
-        Medians: over attacks that succeeded, and over all that were not skipped.
-    forwards : int
-        Distinct texts that the model computed, in all.
+    n, clean, attacked : int, rows, and right answers before and after
+    succeeded, failed, skipped : int, rows by what the attack came to
+    words_changed, queries : float, medians over successes, and over all that were not skipped
+    forwards : int, distinct texts that the model computed, in all
     """
 
     n: int
@@ -267,7 +235,7 @@ class AttackCounts(NamedTuple):
 
 
 def attack_table(outcomes: Sequence[Outcome]) -> AttackCounts:
-    """Count what an attack did.
+    """Count what an attack did; medians are 0 where there is nothing to count.
 
     Parameters
     ----------
@@ -276,13 +244,11 @@ def attack_table(outcomes: Sequence[Outcome]) -> AttackCounts:
     Returns
     -------
     AttackCounts
-        Medians are 0 where there is nothing to count.
 
     Examples
     --------
-    >>> print(attack_table([Outcome(0, "failed", (), 5, 4, ""), Outcome(1, "skipped", (), 1, 1, "")]))
-    AttackCounts(n=2, clean=1, attacked=1, succeeded=0, failed=1, skipped=1, words_changed=0, \
-queries=5, forwards=5)
+    >>> attack_table([Outcome(0, "failed", (), 5, 4, ""), Outcome(1, "skipped", (), 1, 1, "")])[:6]
+    (2, 1, 1, 0, 1, 1)
     """
     count = {status: sum(o.status == status for o in outcomes) for status in STATUSES}
     changed = [len(o.edits) for o in outcomes if o.status == "succeeded"] or [0]

@@ -1,7 +1,4 @@
-"""A2T, PSO, TextBugger and TextFooler from TextAttack's parts, buildable offline.
-
-Importing this module imports TextAttack, which takes 5 to 15 seconds.
-"""
+"""The recipes, of parts that can be built offline; importing them imports TextAttack."""
 
 from __future__ import annotations
 

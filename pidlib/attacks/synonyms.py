@@ -32,6 +32,8 @@ WORD = re.compile("[a-z]{3,}")
 def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     """Return the source of candidate words of that name for a recipe.
 
+    Raises ValueError for another name, FileNotFoundError where PPDB or WordNet is not there.
+
     Parameters
     ----------
     name : str
@@ -41,29 +43,12 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
         `"ppdb-wide"`: for a stronger attacker, cosines 0.05 lower, and twice the words that
         TextBugger tries; PSO gets twice the particles. (TextAttack downloads `"stock"`.)
     recipe : str
-        One of `pidlib.attacks.attack.RECIPES`.
 
     Returns
     -------
     Candidates
 
-    Raises
-    ------
-    ValueError
-        Another name; those that exist are listed.
-    FileNotFoundError
-        The PPDB file, or WordNet, is not there.
-
-    Examples
-    --------
-    >>> candidates("wordnet")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown resources 'wordnet'; known: ['lexicon', 'ppdb', 'ppdb-wide', 'stock']
-
-    Notes
-    -----
-    The paper's counter-fitted vectors (Mrkšić et al. 2016) are not to be had offline.
+    Source: §3.1. Departure: no counter-fitted vectors (Mrkšić et al. 2016), not to be had offline.
     """
     if name not in OFFLINE:
         raise ValueError(f"unknown resources {name!r}; known: {list(RESOURCES)}")
@@ -85,20 +70,12 @@ def words_for(mix: str, name: str) -> Candidates:
 
     Parameters
     ----------
-    mix : str
-        As in `pidlib.data.perturbations.MIXES`. `"words"` pools what all recipes use of the
-        source: of `"ppdb"`, its own words and WordNet's.
-    name : str
-        As for `candidates`, or `"wordnet"`.
+    mix : str in `MIXES`; `"words"` pools what all recipes use of the source
+    name : str, as for `candidates`, or `"wordnet"`
 
     Returns
     -------
     Candidates
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As for `candidates`.
 
     Examples
     --------

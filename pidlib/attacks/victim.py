@@ -47,10 +47,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
             return logits.softmax(-1).cpu()
 
     def get_grad(self, text_input: Text) -> dict[str, Any]:
-        """Gradient of the loss by the word embeddings, for the label that is predicted.
-
-        Stock: with dropout, and the gradients of the weights are filled. Here: neither.
-        """
+        """Gradient of the loss for the predicted label by the word embeddings; stock: with dropout."""
         inputs, taken = self._inputs([text_input]), []
 
         def take(_module: Any, _args: Any, output: torch.Tensor) -> torch.Tensor:

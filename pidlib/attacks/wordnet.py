@@ -1,7 +1,4 @@
-"""Relations of words from WordNet's files, as Debian's wordnet-base lays them down.
-
-NLTK's reader wants `lexnames` beside them, which that package lacks.
-"""
+"""Relations of words from the files of Debian's wordnet-base; NLTK wants `lexnames` beside them."""
 
 from __future__ import annotations
 
@@ -55,10 +52,7 @@ class WordNet:
         return [sha256(self.folder / name) for name in FILES]
 
     def cousins(self, noun: str) -> set[str]:
-        """Nouns of one file of the lexicographers that meet a noun one or two steps above it.
-
-        Both in their first sense; the file tells animals from food, and so on.
-        """
+        """Nouns of one lexicographers' file that meet a noun one or two steps above, first senses only."""
         near = self._step(self.meanings(noun)[:1], "wider")
         top = near | self._step(near, "wider")
         below = self._step(top, "narrower")

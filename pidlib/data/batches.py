@@ -23,14 +23,10 @@ class Batch:
 
     Attributes
     ----------
-    indices : (B,) int array
-        Places of the rows in the sequence given.
-    inputs : mapping of str to (B, l) tensor
-        What the model's forward takes, `attention_mask` included.
-    labels : (B,) int64 tensor or None
-        None when the rows carry no label.
-    truncated : int
-        Number of rows of this batch cut at the maximum length.
+    indices : (B,) int array, places of the rows in the sequence given
+    inputs : mapping of str to (B, l) tensor, what the model's forward takes
+    labels : (B,) int64 tensor, or None when the rows carry no label
+    truncated : int, rows of this batch cut at the maximum length
     """
 
     indices: np.ndarray
@@ -71,32 +67,22 @@ def batches(
     """Yield the rows as batches, longest first.
 
     Rows of like length share a batch, so little is spent on padding; the longest come first,
-    so that a lack of memory shows at once. A stream is sorted within windows of 64 batches.
+    so that a lack of memory shows at once. A stream (what has no length) is read once, never
+    held, and sorted within windows of 64 batches. Raises ValueError for no rows, missing keys,
+    a `batch_size` below 1, or a label out of range.
 
     Parameters
     ----------
-    tokenizer : transformers.PreTrainedTokenizerBase
-        The model's own tokenizer; its padding side is kept.
-    rows : iterable of mappings
-        Keys `premise` and `hypothesis` (or `text`), and `label` if known. What has no length
-        is read as a stream, once, and never held as a whole.
+    tokenizer : the model's own; its padding side is kept
+    rows : iterable of mappings with `premise` and `hypothesis` (or `text`), `label` if known
     batch_size : int
-        Rows per batch, at least 1.
-    max_length : int
-        Tokens per row, special tokens included; longer rows are cut and counted.
+    max_length : int, tokens per row; longer rows are cut and counted
     device : torch.device, optional
-        Where the tensors go.
-    num_labels : int, optional
-        When given, labels are checked to lie in 0 .. num_labels - 1.
+    num_labels : int, optional; labels are checked to lie in 0 .. num_labels - 1
 
     Yields
     ------
     Batch
-
-    Raises
-    ------
-    ValueError
-        No rows, keys missing, `batch_size` below 1, or a label out of range.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")

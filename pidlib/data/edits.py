@@ -21,16 +21,13 @@ _REACH = 8  # a replacement may contain up to this many copies of what follows t
 
 
 class Edit(NamedTuple):
-    """One word replaced: column name, place of the word in the column, what stands there now.
+    """One word replaced.
 
     Attributes
     ----------
-    column : str
-        `premise`, `hypothesis` or `text`.
-    word : int
-        Place of the word in the column, from 0.
-    replacement : str
-        What stands there now.
+    column : str, `premise`, `hypothesis` or `text`
+    word : int, place of the word in the column, from 0
+    replacement : str, what stands there now
     """
 
     column: str
@@ -48,7 +45,6 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     Returns
     -------
     list of (start, end)
-        Characters `text[start:end]` are one word.
 
     Examples
     --------
@@ -68,30 +64,21 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """Apply edits to the row they were made for.
+    """Apply edits to a copy of the row they were made for; ValueError where they do not fit it.
 
     Parameters
     ----------
-    row : mapping
-        Keys `premise` and `hypothesis`, or `text`; others are passed on.
-    edits : sequence of Edit
-        Or triples `(column, word, replacement)`, as JSON gives them back.
+    row : mapping with `premise` and `hypothesis`, or `text`; other keys are passed on
+    edits : sequence of Edit, or of triples as JSON gives them back
 
     Returns
     -------
     dict
-        A copy of the row with the attacked text.
-
-    Raises
-    ------
-    ValueError
-        A column or a word that the row does not have.
 
     Examples
     --------
-    >>> row = {"premise": "A man rides.", "hypothesis": "A man rides a bike.", "label": 1}
-    >>> rebuild(row, [Edit("hypothesis", 4, "bicycle")])["hypothesis"]
-    'A man rides a bicycle.'
+    >>> rebuild({"text": "A man rides a bike.", "label": 1}, [Edit("text", 4, "bicycle")])
+    {'text': 'A man rides a bicycle.', 'label': 1}
     """
     changed = dict(row)
     for column in dict.fromkeys(column for column, *_ in edits):
@@ -114,28 +101,22 @@ def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 def find_edits(row: Mapping[str, Any], attacked: Mapping[str, str]) -> tuple[Edit, ...]:
     """Edits that turn the row's text into the attacked text, checked by rebuilding.
 
+    Of all ways to cut the attacked text between the original's separators, it is the one that
+    changes the fewest words (then the fewest letters). A split word stays one edit. Raises
+    ValueError where words were not just replaced, for example after a reordering.
+
     Parameters
     ----------
-    row : mapping
-    attacked : mapping of column name to text
+    row, attacked : mapping of column name to text
 
     Returns
     -------
     tuple of Edit
-        Of all ways to cut the attacked text between the original's separators, the one that
-        changes the fewest words (then the fewest letters). A split word stays one edit.
-
-    Raises
-    ------
-    ValueError
-        When the attacked text is no replacement of words, for example after a reordering.
 
     Examples
     --------
-    >>> row = {"premise": "", "hypothesis": "The man is running fast ."}
-    >>> find_edits(row, {"hypothesis": "The man is ru nning quick ."})
-    (Edit(column='hypothesis', word=3, replacement='ru nning'), \
-Edit(column='hypothesis', word=4, replacement='quick'))
+    >>> find_edits({"text": "The man is running."}, {"text": "The man is ru nning."})
+    (Edit(column='text', word=3, replacement='ru nning'),)
     """
     edits = tuple(
         Edit(column, word, replacement)

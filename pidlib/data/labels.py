@@ -12,22 +12,17 @@ LABELS = ("entailment", "neutral", "contradiction")
 def label_order(config: Any) -> list[int]:
     """Columns of a model's logits in the order of `LABELS`.
 
+    Raises ValueError for three placeholders such as LABEL_0, which do not tell the order.
+
     Parameters
     ----------
-    config : transformers.PretrainedConfig
-        Configuration of a sequence classifier; its `id2label` names the columns.
+    config : transformers.PretrainedConfig of a sequence classifier
 
     Returns
     -------
     list of int
-        `order`, such that `logits[:, order]` has the columns entailment, neutral,
-        contradiction. The identity for a model of another task (its names are not
-        those of `LABELS`), whose labels are its own column numbers.
-
-    Raises
-    ------
-    ValueError
-        When three names are placeholders such as LABEL_0, which do not tell the order.
+        Such that `logits[:, order]` has the columns entailment, neutral, contradiction; the
+        identity for a model whose `id2label` has other names.
 
     Examples
     --------

@@ -20,8 +20,7 @@ class Lexicon:
 
     Parameters
     ----------
-    content : dict
-        Parsed content of `assets/lexicon.json`.
+    content : dict, as `assets/lexicon.json` holds it
 
     Examples
     --------

@@ -26,6 +26,9 @@ SPLITS = ("train", "validation", "test")
 def load_nli(name: str, split: str | None = None, n: int | None = None) -> Dataset:
     """Load pairs of sentences with their labels.
 
+    Raises FileNotFoundError for a missing file or variable (nothing is put in its place), and
+    ValueError for an unknown split, a broken line, too few rows, or none.
+
     Parameters
     ----------
     name : str
@@ -34,23 +37,14 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
         variable PIDLIB_DATA_DIR names. A path ending in `.jsonl`: that file. A name with
         a slash, such as `"stanfordnlp/snli"`: a data set on the hub (needs the network).
     split : str, optional
-        `"train"` (20,000 captions), `"validation"` (2,000) or `"test"` (5,000). Captions
-        default to train; a file has no splits; a hub data set needs one.
-    n : int, optional
-        Keep the first `n` rows. Ids of rows do not change with `n`.
+        `"train"` (20,000 captions, the default), `"validation"` (2,000) or `"test"` (5,000).
+        A file has no splits; a hub data set needs one.
+    n : int, optional; only the first n rows
 
     Returns
     -------
     datasets.Dataset
-        Columns `premise`, `hypothesis` (str) and `label` (0 entailment, 1 neutral,
-        2 contradiction). A row's id is its place.
-
-    Raises
-    ------
-    FileNotFoundError
-        The file or the variable is missing. Nothing is put in its place.
-    ValueError
-        Unknown split, a broken line, a label outside 0..2, too few rows, or none.
+        With `premise`, `hypothesis` and `label` (0 entailment, 1 neutral, 2 contradiction).
 
     Examples
     --------
@@ -81,21 +75,15 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
 
 
 def data_folder(wanted: str = "the data") -> Path:
-    """Return the folder that PIDLIB_DATA_DIR names.
+    """Return the folder that PIDLIB_DATA_DIR names; FileNotFoundError where there is none.
 
     Parameters
     ----------
-    wanted : str
-        What the data is called in the error message.
+    wanted : str, what the error message calls the data
 
     Returns
     -------
     Path
-
-    Raises
-    ------
-    FileNotFoundError
-        The variable is unset or names no folder.
     """
     value = os.environ.get(VARIABLE)
     if not value:
@@ -109,26 +97,16 @@ def data_folder(wanted: str = "the data") -> Path:
 
 
 def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
-    """Rows of a JSON-lines file, each checked.
+    """Rows of a JSON-lines file, each checked; ValueError names the line that is broken.
 
     Parameters
     ----------
-    path : Path
-        Compressed where the name ends in `.gz`.
-    n : int, optional
-        How many rows, from the first on; all by default.
+    path : Path, compressed where the name ends in `.gz`
+    n : int, optional; only the first n rows
 
     Returns
     -------
-    list of dict
-        With `premise`, `hypothesis` and `label`.
-
-    Raises
-    ------
-    FileNotFoundError
-        No such file; the message lists those beside it.
-    ValueError
-        A line that is not JSON, lacks a key, or has a label outside 0..2; its number is named.
+    list of dict with `premise`, `hypothesis` and `label`
     """
     if not path.is_file():
         beside = sorted(p.stem for p in path.parent.glob("*.jsonl"))
@@ -158,13 +136,11 @@ def fingerprint(rows) -> str:
 
     Parameters
     ----------
-    rows : iterable of mapping
-        With `premise`, `hypothesis` and `label`.
+    rows : iterable of mapping with `premise`, `hypothesis` and `label`
 
     Returns
     -------
-    str
-        64 hexadecimal digits.
+    str of 64 hexadecimal digits
 
     Examples
     --------
@@ -179,24 +155,18 @@ def fingerprint(rows) -> str:
 
 
 def hold_out(rows, n: int):
-    """Set rows aside for validation, whole premises at a time.
+    """Set exactly n rows aside for validation; no premise is in both parts.
+
+    Premises come in the order of their sha256; the last one's surplus rows are dropped.
 
     Parameters
     ----------
     rows : datasets.Dataset
-    n : int
-        Rows to set aside, at least 1 and fewer than there are.
+    n : int, at least 1 and fewer than there are rows
 
     Returns
     -------
     (kept, held) : tuple of datasets.Dataset
-        No premise is in both. `held` has exactly `n` rows: the premises come in the order
-        of their sha256, and the last one's surplus rows are dropped from both.
-
-    Raises
-    ------
-    ValueError
-        `n` out of range.
 
     Examples
     --------

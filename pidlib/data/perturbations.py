@@ -33,19 +33,14 @@ Perturb = Callable[[Mapping[str, Any], np.random.Generator], Mapping[str, Any] |
 class RandomEdits:
     """Edits of random words, blind to the model and to the label.
 
+    Raises ValueError for an unknown mix or kind, a weight out of range, no edits, or synonyms
+    without a source.
+
     Parameters
     ----------
-    mix : str or mapping of kind to weight
-        `"typos"`, `"synonyms"`, `"both"`, `"words"`, or weights of the kinds in `CHANGES`.
-    edits : int
-        Words changed in a row, at least 1; fewer in a row that has not so many.
-    source : Candidates, optional
-        Where synonyms come from (`pidlib.attacks.candidates`); needed for them alone.
-
-    Raises
-    ------
-    ValueError
-        An unknown mix or kind, a weight out of range, no edits, or synonyms without a source.
+    mix : str, a name in `MIXES`, or mapping of the kinds in `CHANGES` to weights
+    edits : int, words changed in a row; fewer in a row that has not so many
+    source : Candidates, needed for synonyms alone (`pidlib.attacks.candidates`)
 
     Examples
     --------
@@ -151,25 +146,17 @@ def look_alikes() -> dict[str, str]:
 def perturbed_rows(
     rows: Sequence[Mapping[str, Any]], perturb: Perturb, seed: int = 0
 ) -> list[tuple[dict[str, Any], tuple[Edit, ...]]]:
-    """Change every row once.
+    """Change every row once; ValueError where an edit does not fit.
 
     Parameters
     ----------
     rows : sequence of mappings
-    perturb : callable (row, random) -> row or edits
-        `RandomEdits`, or a function of one's own. It returns the changed row (a mapping with
-        the same text columns), or the edits.
-    seed : int
-        Each row draws from a generator of its own, whatever stands before it.
+    perturb : callable (row, random) -> row or edits, such as `RandomEdits`
+    seed : int; each row draws from a generator of its own, whatever stands before it
 
     Returns
     -------
     list of (row, edits)
-
-    Raises
-    ------
-    ValueError
-        What the function returns is neither; an edit that does not fit.
 
     Examples
     --------
@@ -208,7 +195,7 @@ def described(perturb: Perturb) -> str:
 
 
 class Candidates(Protocol):
-    """A source of words that mean the same: a name, a hash, and `synonyms(word)`."""
+    """A source of words that mean the same."""
 
     name: str
     sha256: str

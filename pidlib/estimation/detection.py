@@ -21,11 +21,7 @@ def innovation_scores(
     controller: Controller,
     batch_size: int = 32,
 ) -> np.ndarray:
-    """Size of the control at each state of each input: a score, higher where text is odd.
-
-    For an `Estimator` the control is what the estimate adds to the state, so its size is
-    that of the innovation; for a `PIDController` what lies outside the subspaces.
-    """
+    """Size of the control at each state of each input (N, states): higher where text is odd."""
     states = list(controller.feedback)
     if not states:
         raise ValueError("the controller controls no state, so it has no innovation to score")
@@ -47,8 +43,7 @@ class Detector(NamedTuple):
     Attributes
     ----------
     controller : Controller
-    mean, spread : (k,) float64 arrays
-        Of the logarithm of the innovations of clean text, by controlled state.
+    mean, spread : (k,) arrays, of the logarithm of clean text's innovations, by controlled state
     """
 
     controller: Controller
@@ -70,10 +65,7 @@ class Detector(NamedTuple):
         return cls(controller, logs.mean(0), np.maximum(logs.std(0), 1e-12))
 
     def score(self, model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Score each text; 0 is usual, higher is more suspect.
-
-        The mean over states of the standardised logarithm of the innovation.
-        """
+        """Mean over states of the standardised log innovation; 0 is usual, higher more suspect."""
         logs = _logs(innovation_scores(model, tokenizer, rows, self.controller))
         return ((logs - self.mean) / self.spread).mean(1)
 
@@ -86,7 +78,7 @@ def doubt(
     Parameters
     ----------
     model, tokenizer, rows, batch_size
-        As for `pidlib.evaluation.accuracy.predict`.
+        As for `pidlib.evaluation.predict`.
 
     Returns
     -------
@@ -129,11 +121,8 @@ def auroc(clean: ArrayLike, attacked: ArrayLike, draws: int = 1000, seed: int = 
 
     Parameters
     ----------
-    clean, attacked : (n,), (m,) floats
-        Scores; higher is more suspect. Ties count half.
-    draws : int
-        Of the bootstrap, at least 1.
-    seed : int
+    clean, attacked : (n,), (m,) floats, higher where more suspect; ties count half
+    draws, seed : int, of the bootstrap
 
     Returns
     -------

@@ -39,9 +39,8 @@ class Estimate:
 
     Attributes
     ----------
-    A : (d, d) float64 tensor
-    b : (d,) float64 tensor
-    fit : Fit
+    A, b : (d, d), (d,) float64 tensors
+    fit : Fit, errors on the text of the fit
     """
 
     A: Tensor
@@ -60,10 +59,7 @@ class _Enough(Exception):
 
 
 class _Joint:
-    """Means and second moments of clean, arriving and perturbed states of the same words.
-
-    x: clean, without control. y: clean, as it arrives. p: perturbed, as it arrives.
-    """
+    """Moments of states of the same words: x clean, y clean as it arrives under control, p perturbed."""
 
     PAIRS = ("xx", "xy", "yy", "xp", "pp", "zz")
 
@@ -116,10 +112,7 @@ def fit_estimates(
     batch_size: int = 64,
     max_length: int = MAX_LENGTH,
 ) -> dict[int, Estimate]:
-    """A map for each state, on moments of states that the maps before it have corrected.
-
-    What `fit` gives of t and the moments may be known before; then its errors are measured.
-    """
+    """A map `fit(t, moments)` for each state, on states that the maps before it have corrected."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     changed, order = (
@@ -198,11 +191,7 @@ def _filtered(joint: _Joint, rho: float) -> Affine:
 
 
 def _regressed(joint: _Joint, rho: float) -> Affine:
-    """Regression on a mixture: for one state as it arrives clean, rho perturbed ones.
-
-    The correction x - s is regressed, not x: where words are few, shrinkage then leaves the
-    state as it is, and does not pull it to the mean.
-    """
+    """Regression on a mixture: for one state as it arrives clean, rho perturbed ones."""
     share = rho / (1 + rho)
     mean_x, mean_s = joint.mean("x"), (1 - share) * joint.mean("y") + share * joint.mean("p")
     cross = (1 - share) * joint.moment("xy") + share * joint.moment("xp")

@@ -32,8 +32,7 @@ def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
 
     Parameters
     ----------
-    name : str
-        One of `controls()`.
+    name : str in `controls()`
 
     Returns
     -------
@@ -48,30 +47,22 @@ def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
 def load_control(name: str, model: Any) -> Estimator:
     """Return a control that ships with pidlib, for the embedded model that it was fitted on.
 
-    A merged adapter may differ in the last digits from one processor to another. So the adapter's
-    checksum is compared, and the blocks' own are taken from the model given.
+    A merged adapter may differ in the last digits from one processor to another, so the adapter's
+    checksum is compared. Raises ValueError for an unknown name or another model than of the fit.
 
     Parameters
     ----------
-    name : str
-        `"minilm-nli-terminal"`.
-    model : transformers.PreTrainedModel
-        What `load_model` gave for the adapter of the fit.
+    name : str in `controls()`
+    model : transformers.PreTrainedModel that `load_model` gave for the adapter of the fit
 
     Returns
     -------
     Estimator
 
-    Raises
-    ------
-    ValueError
-        An unknown name; an adapter that was trained again since; a model of another shape.
-
     Examples
     --------
     >>> from pidlib import load_model
-    >>> model, tokenizer = load_model("minilm-nli")
-    >>> load_control("minilm-nli-terminal", model).controlled
+    >>> load_control("minilm-nli-terminal", load_model("minilm-nli")[0]).controlled
     (0, 1, 2, 3, 4, 5)
     """
     record = fit_record(name)
@@ -93,27 +84,17 @@ def load_controller(
     """Read a controller of either method from a folder, or from HuggingFace's hub.
 
     The folder may come from anybody: it holds JSON and plain numbers, no code runs, and nothing
-    outside it is read.
+    outside it is read. What is foreign, truncated or changed is refused.
 
     Parameters
     ----------
-    folder : path
-        Or `owner/name` on the hub, where there is no folder of that name.
-    allow_expanding : bool
-        Take a controller under which states may grow.
-    revision : str, optional
-        Branch, tag or commit on the hub.
+    folder : path, or `owner/name` on the hub where there is no folder of that name
+    allow_expanding : bool, take a controller under which states may grow
+    revision : str, optional; branch, tag or commit on the hub
 
     Returns
     -------
     PIDController or Estimator
-
-    Raises
-    ------
-    FileNotFoundError
-        No controller there.
-    ValueError
-        A foreign, truncated or changed file; one under which states may grow, unless asked for.
 
     Examples
     --------

@@ -23,15 +23,12 @@ class Tried(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What was chosen, out of what.
+    """What was chosen, out of what; it need not help, so compare it with the first of those tried.
 
     Attributes
     ----------
-    estimator : Estimator or None
-        None where no setting keeps the clean loss small. What is chosen need not help: compare
-        it with the first of those tried.
-    tried : tuple of Tried
-        The first is no control.
+    estimator : Estimator, or None where no setting keeps the clean loss small
+    tried : tuple of Tried, the first of no control
     chosen : Tried
     """
 
@@ -41,10 +38,7 @@ class Selection(NamedTuple):
 
 
 def best_affordable(tried: Sequence[Any], loss: float = LOSS) -> Any:
-    """Of settings that lose at most `loss` of the first's clean share, the best on changed text.
-
-    The first, which is no setting, where none is that cheap.
-    """
+    """Of settings that lose at most `loss` of the first's clean share, the best; or else the first."""
     affordable = [one for one in tried[1:] if tried[0].clean - one.clean <= loss + 1e-12]
     return max(affordable, key=lambda one: one.perturbed, default=tried[0])
 
@@ -68,16 +62,11 @@ def choose(
 
     Parameters
     ----------
-    model, tokenizer, perturbed
+    model, tokenizer, perturbed, rule, seed, report
         As for `Estimator.fit`; the held-out rows get other draws.
     rows, held : sequence of mappings
         Text of the fit, and labelled rows that are not among it.
-    rhos : sequence of float
-    loss : float
-        From 0 to 1.
-    rule, seed, report
-        As for `Estimator.fit`; maps of the rule "terminal" are tried as they are, and every
-        setting gets one line of the report.
+    rhos, loss : sequence of float, and float from 0 to 1
 
     Returns
     -------
