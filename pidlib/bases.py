@@ -23,11 +23,7 @@ ORTHONORMAL = 1e-4  # Frobenius norm of V^T V - I; single precision leaves about
 
 @dataclass(frozen=True)
 class Origin:
-    """The model and the text of a fit.
-
-    Of each block the checksums of its weights, by number type; rows seen, rows used, real
-    tokens used, rows cut. `block_list` is a name where the user had to give it.
-    """
+    """The model and the text of a fit: sha256 of each block's weights by number type; counts of rows."""
 
     __pydantic_config__ = {"extra": "forbid"}
 
@@ -54,10 +50,7 @@ class Origin:
         )
 
     def changed(self, blocks: Blocks) -> list[str]:
-        """Names of the blocks whose weights differ from those of the fit.
-
-        Each block is compared in its own number type; double precision as single.
-        """
+        """Names of the blocks whose weights differ, each in its own number type (double as single)."""
         changed = []
         for name, module, known in zip(blocks.names, blocks.modules, self.blocks, strict=True):
             own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
@@ -68,11 +61,7 @@ class Origin:
 
 
 def checksums(blocks: Blocks) -> tuple[dict[str, str], ...]:
-    """Sha256 of each block's weights, as they are in each of three number types.
-
-    A copy of the model in half precision is thus known for what it is, and any other change of
-    any weight is seen.
-    """
+    """Sha256 of each block's weights in three number types, so that a copy in half precision fits."""
     return tuple(
         {name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in blocks.modules
     )
@@ -108,21 +97,10 @@ class Card(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Eigenbases:
-    """Eigenvectors and eigenvalues of the uncentred second moments, state by state.
+    """Spectra and eigenvectors of the uncentred second moments (Algorithm 1), by term P, I and D.
 
-    They hold every variance threshold and scheme at once, so a controller is changed
-    without another pass over the text.
-
-    Attributes
-    ----------
-    values : dict of term to (T + 1, d) float64 tensor
-        Eigenvalues per token, falling, of the states x_t (P), their running sums (I) and
-        their differences x_t - x_{t-1} (D); at t = 0 all three are x_0.
-    vectors : dict of term to (T + 1, d, k) float32 tensor
-        Leading eigenvectors as columns; k = d unless fewer were kept.
-    origin : Origin
-
-    Source: Algorithm 1.
+    `values` (T + 1, d) fall, per token, of the states x_t, their running sums and their differences
+    (at t = 0 all three are x_0); `vectors` (T + 1, d, k) are the leading columns.
     """
 
     values: dict[str, Tensor]
@@ -130,10 +108,7 @@ class Eigenbases:
     origin: Origin
 
     def rank(self, term: str, t: int, variance: float) -> int:
-        """Smallest rank whose eigenvalues hold the share `variance`.
-
-        Source: section 3.1. Departure: Σσ² in place of Σσ.
-        """
+        """Smallest rank whose eigenvalues hold the share `variance` (of Σσ², where the paper has Σσ)."""
         return rank_for(self.values[term][t], variance)
 
     def basis(self, term: str, t: int, variance: float) -> Tensor:
@@ -152,10 +127,7 @@ class Eigenbases:
         return torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
 
     def moment(self, t: int) -> Tensor:
-        """Second moment E[x_t x_t^T] of one token, (d, d) float64.
-
-        Energy in directions that were not kept is spread evenly over them.
-        """
+        """E[x_t x_t^T] of one token, (d, d) float64; energy of directions not kept is spread evenly."""
         vectors, values = self.vectors["P"][t].double(), self.values["P"][t]
         d, k = vectors.shape
         rest = float(values[k:].sum()) / (d - k) if k < d else 0.0
@@ -187,10 +159,7 @@ def layout(terms: str, origin: Origin) -> Layout:
 
 
 def check_basis(term: str, values: Tensor, vectors: Tensor) -> None:
-    """Refuse eigenvalues (T + 1, d) and eigenvectors (T + 1, d, k) that no second moment has.
-
-    That the columns are orthonormal makes I - V V^T a projection, so that K is symmetric.
-    """
+    """Refuse what no second moment has; orthonormal columns make I - V V^T a projection, K symmetric."""
     if not 1 <= vectors.shape[2] <= vectors.shape[1]:
         raise ValueError(
             f"term {term} has vectors of the shape {tuple(vectors.shape)}; it has to be "

@@ -24,32 +24,12 @@ _ATTACHED: WeakKeyDictionary[nn.Module, Controller] = WeakKeyDictionary()
 
 
 def is_controlled(blocks: Blocks) -> bool:
-    """Whether some controller is attached to these blocks.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        As `pidlib.hooks.find_blocks` gives them.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether some controller is attached to these blocks."""
     return blocks.modules[0] in _ATTACHED
 
 
 def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
-    """Find the blocks of a model to fit on; refuse one that some controller is attached to.
-
-    Parameters
-    ----------
-    model, blocks
-        As for `pidlib.hooks.find_blocks`.
-
-    Returns
-    -------
-    Blocks
-    """
+    """Find the blocks of a model to fit on; refuse one that some controller is attached to."""
     free = find_blocks(model, blocks)
     if is_controlled(free):
         raise ValueError("a controller is attached; fit on the uncontrolled model")
@@ -59,13 +39,8 @@ def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
 class Controller:
     """What all controllers share: they know their model, and hang on it while a context lasts.
 
-    A subclass has `origin` (the model of its fit), `feedback` (gain matrices by controlled
-    state), `hooked` (blocks to hook), `begin` (makes the law for one forward call), `summary` (a
-    line) and `diagnose` (its `records` are the rows of a table). For its folder it has the name
-    of its format, the type of its card, and three methods: `_contents` (what `write_folder`
-    takes), `_layout` (tensors that a card speaks of) and `_built` (a controller of them).
-
-    Source: paper Eq. (1).
+    For its folder a subclass has the name of its format, the type of its card, `_contents` (what
+    `write_folder` takes), `_layout` (a card's tensors) and `_built` (a controller of them).
     """
 
     FORMAT: ClassVar[str]
@@ -79,10 +54,7 @@ class Controller:
     diagnose: Callable[[], Any]
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the controller to a folder: JSON and safetensors, whole or not at all.
-
-        Beside them stands a card for readers, README.md; one that was written by hand stays.
-        """
+        """Write a folder of JSON and safetensors, whole or not at all, and a README.md if there is none."""
         write_folder(Path(folder), self.FORMAT, origin=asdict(self.origin), **self._contents())
         write_card(Path(folder), card(self.summary(), self.origin, self.diagnose().records()))
 
@@ -92,13 +64,12 @@ class Controller:
     ) -> Self:
         """Read a controller that `save_pretrained` wrote.
 
-        The folder may come from anybody: it holds JSON and plain numbers, no code runs, and
-        nothing outside it is read. What is foreign, truncated or changed is refused.
+        The folder may come from anybody: it holds JSON and plain numbers, no code runs, and nothing
+        outside it is read. What is foreign, truncated or changed is refused.
 
         Parameters
         ----------
-        folder : path
-            Or `owner/name` on HuggingFace's hub, where there is no folder of that name.
+        folder : path, or `owner/name` on HuggingFace's hub where there is no such folder
         allow_expanding : bool
             Take a controller under which states may grow.
         revision : str, optional
@@ -135,11 +106,9 @@ class Controller:
         Parameters
         ----------
         name : str
-            `owner/name`; made when missing.
-        private : bool, optional
-            Of a repository that is made.
-        token : str, optional
-            The one that is logged in by default.
+            `owner/name`; made when missing, `private` or not.
+        private, token : bool, str, optional
+            By default the account's choice, and the token that is logged in.
         commit
             `revision` (branch to write to) and `commit_message`.
         """
@@ -158,33 +127,20 @@ class Controller:
         model: nn.Module,
         instead: Callable[[int, Tensor, Tensor | None], Tensor] | None = None,
     ) -> Iterator[nn.Module]:
-        """Control a model for as long as the context lasts.
+        """Control a model for as long as the context lasts; afterwards it is as it was.
 
-        The model is left as it was, also after an exception. Where no state has a gain
-        nothing is hooked, so the model's answers are those of the base model bit for bit.
+        Where no state has a gain nothing is hooked: the answers are the base model's bit for bit.
 
         Parameters
         ----------
-        model : torch.nn.Module
-            The model of the fit or a copy of it, on any device, in any floating type, in
-            evaluation or training mode.
+        model : the model of the fit or a copy, on any device, in any floating type, in any mode
         instead : callable (t, u, mask) -> tensor, optional
-            Gets the control u_t (B, l, d) and the mask of real tokens; what it returns is
-            added to the state in place of u_t. See `pidlib.evaluation.placebos`.
-
-        Yields
-        ------
-        torch.nn.Module
-            The same model.
+            Gets the control u_t (B, l, d) and the mask of real tokens; gives what is added in its place.
 
         Raises
         ------
-        ValueError
-            Another architecture, or other weights in some block.
-        RuntimeError
-            A controller is attached to this model already.
-
-        Source: paper Eq. (1).
+        ValueError, RuntimeError
+            Another architecture or other weights; a controller is attached to the model already.
         """
         with self.claimed(model) as blocks:
             if not self.feedback:

@@ -13,29 +13,21 @@ from pidlib.laws import strengths
 
 @dataclass(frozen=True)
 class LayerDiagnosis:
-    """One state of a controller.
+    """One state of a controller, on clean text.
 
     Attributes
     ----------
-    t : int
-        Place of the state: 0 is the embedding's output.
-    controlled : bool
-        Whether a control is added to it.
+    t, controlled : int, bool
     ranks : dict of term to int
-        Dimension of each fitted subspace.
     bias : dict of term to float
-        Clean bias E||Q^i x||^2 / E||x||^2: the share of a clean state's energy that lies
-        off the subspace and would be taken away.
+        E||Q^i x||^2 / E||x||^2: the share of the energy that lies off the subspace.
     weighted_bias : float
         Sum of K_i times the bias of term i.
     size : float
-        Size of the control relative to the state on clean text,
-        sqrt(E||u||^2 / E||x||^2), without feedback from earlier layers. For the law
-        "residual" an upper bound.
+        sqrt(E||u||^2 / E||x||^2) without feedback from earlier layers; for "residual" a bound.
     alpha : float
         alpha_t(1), what is left of a direction off every subspace (at gains of sum 1).
-    forms : tuple of str
-        How the product is computed: "dense", or "thin m" with m columns.
+    forms : tuple of str, "dense", or "thin m" with m columns
 
     Source: Table 7.
     """
@@ -58,20 +50,8 @@ class Diagnosis:
     ----------
     rows : tuple of LayerDiagnosis
     summary : str
-        Settings and fit.
     width : int
         Dimension d that the ranks are out of.
-
-    Examples
-    --------
-    >>> row = LayerDiagnosis(0, True, {"P": 3}, {"P": 0.01}, 0.01, 0.1, 0.001, ("thin 3",))
-    >>> print(Diagnosis((row,), "P control", width=8))
-    P control
-    ranks out of 8
-    t  controlled  rank P  bias P    bias  |u|/|x|   alpha  product
-    0         yes       3  0.0100  0.0100   0.1000  0.0010   thin 3
-
-    Source: Table 7.
     """
 
     rows: tuple[LayerDiagnosis, ...]

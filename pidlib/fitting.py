@@ -118,10 +118,7 @@ def learn(
     checkpoint: Checkpoint | None = None,
     merge: Callable[[Accumulators], None] | None = None,
 ) -> Eigenbases:
-    """Stream batches once through a model and learn the bases of its states.
-
-    Memory does not grow with the number of batches: d^2 numbers for each state and term.
-    """
+    """Stream batches once through a model and learn the bases; memory: d^2 numbers a state and term."""
     model, terms = blocks.model, "".join(sorted({"P", *terms}, key="PID".index))
     if model.training or any(module.training for module in blocks.modules):
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")

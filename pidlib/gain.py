@@ -12,17 +12,14 @@ TOLERANCE = 1e-5  # bases are kept in single precision
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """A feedback u = b - K x, K in its cheaper form.
+    """A feedback u = b - K x, K dense, or thin: K = shift I + W diag(k) W^T with m columns.
 
-    Dense: one d x d product. Thin: K = shift I + W diag(k) W^T with m columns, two products
-    that together cost 2 m / d of the dense one.
+    The two thin products together cost 2 m / d of the dense one.
 
     Attributes
     ----------
-    left : (d, m) float64 tensor
-        W, or -K^T in the dense form.
-    right : (m, d) float64 tensor or None
-        -diag(k) W^T; None in the dense form.
+    left, right : (d, m) and (m, d) float64 tensor
+        W and -diag(k) W^T; in the dense form -K^T and None.
     shift : float
         Part of K that is a multiple of the identity; 0 in the dense form.
     offset : (d,) float64 tensor or None
@@ -39,17 +36,9 @@ class Gain:
 
     @classmethod
     def from_spectrum(cls, vectors: Tensor, values: Tensor) -> Gain:
-        """Choose the form that costs least.
+        """Choose the cheapest form of K, given its eigenvectors (d, d) and eigenvalues (d,), at least 0.
 
-        Parameters
-        ----------
-        vectors, values : (d, d) and (d,) float64 tensor
-            Orthonormal eigenvectors of K, and its eigenvalues, at least 0.
-
-        Examples
-        --------
-        >>> eye = torch.eye(8, dtype=torch.float64)
-        >>> values = torch.tensor([0.0, 0, 0, 0, 0, 0, 0, 1], dtype=torch.float64)
+        >>> eye, values = torch.eye(4, dtype=torch.float64), torch.tensor([0.0, 0, 0, 1]).double()
         >>> Gain.from_spectrum(eye, values).form, Gain.from_spectrum(eye, 1 - values).form
         ('thin 1', 'thin 1')
         """
@@ -103,17 +92,8 @@ class Gain:
     ) -> Tensor:
         """Return base + b - K x (B, l, d) at real tokens and base at padding.
 
-        Under autocast the control is computed in low precision and added in the precision
-        of the state, so that the state itself is not rounded.
-
-        Parameters
-        ----------
-        base, x : (B, l, d) tensor
-        mask : (B, l, 1) bool tensor, optional
-            True at real tokens; padding is left as it is.
-        padding : (k,) int64 tensor, optional
-            The places of padding among the B l tokens, if known (`padding_of`): it is then
-            put back by itself, which is quicker than choosing at every token.
+        `mask` (B, l, 1) is true at real tokens; `padding` (k,) holds the places of the others, if known.
+        Under autocast the state itself keeps its precision.
         """
         left, right, offset = self.factors(x.dtype, x.device)
         flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])
@@ -139,23 +119,7 @@ class Gain:
 
 
 def padding_of(mask: Tensor | None) -> Tensor | None:
-    """Places of padding in a mask, where finding them costs little.
-
-    Parameters
-    ----------
-    mask : (B, l, 1) bool tensor or None
-
-    Returns
-    -------
-    (k,) int64 tensor or None
-        None without a mask, off the CPU (the processor would wait for the device) and while
-        a graph is compiled (its shape depends on values).
-
-    Examples
-    --------
-    >>> padding_of(torch.tensor([[[True], [False]], [[True], [True]]]))
-    tensor([1])
-    """
+    """Places (k,) of padding in a mask (B, l, 1), where finding them costs little: on the CPU."""
     if mask is None or mask.device.type != "cpu" or torch.compiler.is_compiling():
         return None
     return (~mask).reshape(-1).nonzero().squeeze(1)

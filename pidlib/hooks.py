@@ -1,13 +1,9 @@
 """Where the states of a transformer live, and how a control reaches them.
 
-A transformer of T blocks is read as the dynamical system of the paper's Eq. (1),
-
-    x_{t+1} = F_t(x_t + u_t),    t = 0, ..., T - 1.
-
-The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the
-output of the last block, is read but never controlled. States are read and controls are
-applied by hooks, not taken from `hidden_states`, whose last entry GPT-2, OPT and LLaMA
-have already normalised. The model stays as it is: no wrapper, no changed weight.
+A transformer of T blocks is read as the system x_{t+1} = F_t(x_t + u_t) of the paper's Eq. (1).
+The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the output of
+the last block, is read but never controlled. Hooks read and control, not `hidden_states`, whose
+last entry GPT-2, OPT and LLaMA have already normalised. The model stays as it is.
 """
 
 from __future__ import annotations
@@ -45,14 +41,9 @@ class States(NamedTuple):
 
     Attributes
     ----------
-    values : list of T + 1 tensors (B, l, d)
-        x_0, ..., x_T as they arrive, before any control.
-    mask : (B, l) bool tensor
-        True at real tokens, False at padding.
-    logits : tensor or None
-        What the model's head made of them; None for a model without a head.
-
-    Source: section 2 (states of a network).
+    values : list of T + 1 tensors (B, l, d), x_0 to x_T before any control
+    mask : (B, l) bool tensor, true at real tokens
+    logits : tensor, or None for a model without a head
     """
 
     values: list[Tensor]
@@ -67,13 +58,8 @@ class Blocks:
     Attributes
     ----------
     model : torch.nn.Module
-        The model that is called; padding is read from the `attention_mask` it is given.
-    names : tuple of str
-        Dotted names of the blocks in the model, in order.
-    modules : tuple of torch.nn.Module
-        The blocks themselves.
-
-    Source: paper Eq. (1).
+    names, modules : tuple
+        Dotted names of the T blocks in the model, and the blocks, in order.
     """
 
     model: nn.Module
@@ -97,25 +83,11 @@ class Blocks:
         layers: Sequence[int] | None = None,
         begin: Callable[[], Control] | None = None,
     ) -> Iterator[None]:
-        """Apply a control before blocks, for as long as the context lasts.
+        """Apply a control before blocks (all by default), for as long as the context lasts.
 
-        Parameters
-        ----------
-        fn : callable (t, x, mask) -> tensor or None
-            Gets x_t (B, l, d) and the mask (B, l, 1) of real tokens, None when there is no
-            padding; returns x_t + u_t, or None to leave the state alone. To leave padding
-            alone is up to it.
-        layers : sequence of int, optional
-            Blocks before which it is called; all by default.
-        begin : callable () -> fn, optional
-            In place of `fn`: called once for each forward call of the model, so that a
-            control with a memory starts anew, even when one call happens inside another.
-
-        Notes
-        -----
-        All hooks come off when the context ends, also after an exception. Code made by
-        `torch.compile` does not see hooks that came later, so it is thrown away at both
-        ends of the context and made anew by the next call.
+        `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens, None when there is no padding;
+        it returns x_t + u_t, or None to leave the state alone. `begin`, in its place, makes one for each
+        forward call of the model. Code made by `torch.compile`, blind to new hooks, is thrown away.
         """
         if (fn is None) == (begin is None):
             raise TypeError("give either fn or begin, and not both")
@@ -133,10 +105,7 @@ class Blocks:
 
     @contextmanager
     def reading(self) -> Iterator[list[Tensor]]:
-        """Collect the states x_0, ..., x_T of the model's last forward call in a list.
-
-        They are taken as they arrive, before any control, whichever was attached first.
-        """
+        """Collect the states x_0, ..., x_T of the last forward call in a list, before any control."""
         states: list[Tensor] = []
 
         def after(_module, _args, output):
@@ -249,25 +218,7 @@ def _first_name(module: nn.Module) -> str:
 
 
 def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
-    """Which tokens of a state are real.
-
-    Parameters
-    ----------
-    mask : (B, L) tensor or None
-        The model's `attention_mask`, L >= l: with a cache of keys and values it also covers
-        earlier tokens, and its last l columns count. None: all tokens are real.
-    x : (B, l, d) tensor
-        A state.
-
-    Returns
-    -------
-    (B, l) bool tensor
-
-    Examples
-    --------
-    >>> token_mask(torch.tensor([[1, 1, 0]]), torch.zeros(1, 3, 4))
-    tensor([[ True,  True, False]])
-    """
+    """Which tokens of a state (B, l, d) are real, (B, l), by the last l columns of `attention_mask`."""
     batch, length = x.shape[:2]
     if mask is None:
         return torch.ones(batch, length, dtype=torch.bool, device=x.device)
@@ -280,18 +231,7 @@ def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
 
 
 def uncached(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a forward call that keeps no keys and values for a next one.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-    inputs : mapping of str to any
-
-    Returns
-    -------
-    dict
-        With `use_cache=False`, where the model knows that argument.
-    """
+    """Arguments of a forward call that keeps no keys and values for a next one."""
     if "use_cache" in inspect.signature(model.forward).parameters:
         return {**inputs, "use_cache": False}
     return dict(inputs)
@@ -303,12 +243,11 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Parameters
     ----------
     model : torch.nn.Module
-        A BERT, DistilBERT, RoBERTa, OPT, GPT-2, LLaMA-style or ViT model of transformers,
-        bare, with a head, or wrapped by peft or `torch.compile`.
+        A BERT, DistilBERT, RoBERTa, OPT, GPT-2, LLaMA-style or ViT model of transformers, bare, with
+        a head, or wrapped by peft or `torch.compile`.
     blocks : str or torch.nn.ModuleList, optional
-        For any other model: the list itself or its dotted name, such as "net.layers".
-        Each block takes the state as its first argument and returns the next one (or a
-        tuple that begins with it).
+        For any other model: the list or its dotted name, such as "net.layers". Each block takes the
+        state first and returns the next one (or a tuple that begins with it).
 
     Returns
     -------
@@ -357,31 +296,25 @@ def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[s
 def read_states(
     model: nn.Module, inputs: Mapping[str, Any], blocks: str | nn.ModuleList | Blocks | None = None
 ) -> States:
-    """Run a model once and read its states x_0, ..., x_T.
-
-    Gradients flow when they are on; the model's mode (training or evaluation) stays.
+    """Run a model once and read its states x_0, ..., x_T; gradients flow when they are on.
 
     Parameters
     ----------
-    model : torch.nn.Module
-        See `find_blocks`. A controller may be attached.
+    model, blocks
+        As for `find_blocks`; a controller may be attached.
     inputs : mapping of str to tensor
         Arguments of the model's forward.
-    blocks : str, torch.nn.ModuleList or Blocks, optional
-        See `find_blocks`.
 
     Returns
     -------
     States
-        T + 1 states (B, l, d) as they arrive, before any control; the mask (B, l); the logits.
 
     Examples
     --------
     >>> from transformers import GPT2Config, GPT2Model
     >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)).eval()
-    >>> states = read_states(model, {"input_ids": torch.tensor([[1, 2, 3]])})
-    >>> len(states.values), tuple(states.values[0].shape), states.mask.sum().item()
-    (3, (1, 3, 8), 3)
+    >>> len(read_states(model, {"input_ids": torch.tensor([[1, 2, 3]])}).values)
+    3
 
     Source: paper Eq. (1).
     """

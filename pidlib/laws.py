@@ -28,25 +28,7 @@ TERMS = "PID"
 
 
 def parse_scheme(scheme: str) -> str:
-    """Canonical name of a control scheme.
-
-    Parameters
-    ----------
-    scheme : str
-        Terms out of P, I and D, each once, with or without hyphens: "PD", "p-d", "P-I-D".
-
-    Returns
-    -------
-    str
-        For example "P-D".
-
-    Examples
-    --------
-    >>> parse_scheme("DP")
-    'P-D'
-
-    Source: Table 3.
-    """
+    """Canonical name, such as "P-D", of a control scheme given as "PD", "p-d" or "DP" (Table 3)."""
     letters = str(scheme).upper().replace("-", "")
     if not letters or set(letters) - set(TERMS) or len(set(letters)) != len(letters):
         raise ValueError(
@@ -59,25 +41,8 @@ def parse_scheme(scheme: str) -> str:
 def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, float]:
     """Gain of each term of a scheme.
 
-    Parameters
-    ----------
-    scheme : str
-        See `parse_scheme`.
-    gains : {"normalised", "paper"} or mapping of term to float
-        Normalised: equal and of sum 1, so that schemes are comparable. Paper: 0.5 for
-        each term. A mapping: at least 0 each; terms left out get 0.
-
-    Returns
-    -------
-    dict of str to float
-
-    Examples
-    --------
-    >>> parse_gains("PD", "normalised"), parse_gains("P", "paper")
-    ({'P': 0.5, 'D': 0.5}, {'P': 0.5})
-
-    Source: section 3.4 (gains 0.5). Departure: normalised by default, because the size of
-    the gains and the choice of terms are otherwise mixed up.
+    "normalised": equal and of sum 1, so that schemes compare at one size; "paper": 0.5 for each term
+    (section 3.4). A mapping: at least 0 each; terms left out get 0.
     """
     terms = parse_scheme(scheme).split("-")
     if isinstance(gains, Mapping):
@@ -100,28 +65,7 @@ def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, floa
 
 
 def strengths(T: int, c: float, q: Tensor | float = 1.0) -> Tensor:
-    """1 - alpha_t(q): the share that the control removes in a direction of weight q.
-
-    Parameters
-    ----------
-    T : int
-        Number of blocks, controlled or not.
-    c : float
-        Control cost from 0 to infinity; at infinity nothing is removed.
-    q : (k,) tensor or float
-        Weights, at least 0.
-
-    Returns
-    -------
-    (T,) or (T, k) float64 tensor
-
-    Examples
-    --------
-    >>> strengths(2, c=1.0)
-    tensor([0.6000, 0.5000], dtype=torch.float64)
-
-    Source: Proposition 2.
-    """
+    """1 - alpha_t(q), (T,) or (T, k): the share removed in directions of weight q (Proposition 2)."""
     weights = torch.as_tensor(q, dtype=torch.float64)
     if math.isinf(c) and c > 0:
         return torch.zeros(T, *weights.shape, dtype=torch.float64)
@@ -136,22 +80,7 @@ def static_gain(
     T: int,
     c: float,
 ) -> Gain:
-    """Gain matrix of the laws without memory, "averaged" and "exact-gain", at state t.
-
-    Parameters
-    ----------
-    projections : mapping of term to (d, d) float64 tensor
-        Q^i = I - V^i (V^i)^T.
-    gains : mapping of term to float
-    law : {"averaged", "exact-gain"}
-    t, T : int
-        Place of the state and number of blocks, 0 <= t < T.
-    c : float
-        Control cost.
-
-    Returns
-    -------
-    Gain
+    """Gain matrix of "averaged" or "exact-gain" at state t, of projections Q^i (d, d) by term.
 
     Source: Propositions 1 and 2. Departure: averaged is what the published code does,
     (1 - alpha_t(1)) times the weighted mean; Proposition 2 gives each eigenvalue q its own.
@@ -166,15 +95,7 @@ def static_gain(
 
 
 class Static:
-    """A law without memory, for one forward call of the model.
-
-    Parameters
-    ----------
-    gains : mapping of int to Gain
-        The gain of each controlled state.
-
-    Source: Proposition 2.
-    """
+    """A law without memory, for one forward call; it takes the gain of each controlled state."""
 
     def __init__(self, gains: Mapping[int, Gain]):
         self.gains = gains
@@ -190,19 +111,10 @@ class Static:
 class Residual:
     """The law with memory, for one forward call of the model.
 
-    It acts on x_t, on x_t plus all earlier states and on x_t - x_{t-1}, each of which lies
-    in its own subspace when the text is clean. Earlier states are those that arrived, as in
-    the running loss; at t = 0 all three are x_0.
+    It acts on x_t, on x_t plus all earlier states and on x_t - x_{t-1}, as these arrived, each with
+    the gain (1 - alpha_t) K_i Q^i of its term; at t = 0 all three are x_0.
 
-    Parameters
-    ----------
-    gains : mapping of int to (mapping of term to Gain)
-        For each controlled state, the gain (1 - alpha_t) K_i Q^i of each term.
-    terms : sequence of str
-        Terms used anywhere.
-
-    Source: the running loss of section 2.1. Departure: the published code applies every
-    projection to x_t.
+    Source: the running loss of section 2.1. Departure: the published code projects x_t only.
     """
 
     def __init__(self, gains: Mapping[int, Mapping[str, Gain]], terms: Sequence[str]):
@@ -236,28 +148,7 @@ class Residual:
 
 
 def check_overshoot(gains: Mapping[str, float], share: float, allow_expanding: bool) -> None:
-    """Refuse gains under which a state may grow.
-
-    Under the laws "averaged" and "residual" an arriving state is multiplied, in a direction off
-    all subspaces, by 1 - share * sum of gains.
-
-    Parameters
-    ----------
-    gains : mapping of term to float
-        At least 0 each.
-    share : float
-        Largest 1 - alpha_t of the controlled states.
-    allow_expanding : bool
-        Whether only what single precision cannot hold is refused.
-
-    Examples
-    --------
-    >>> check_overshoot({"P": 2.0, "D": 1.0}, 1.0, False)
-    Traceback (most recent call last):
-    ...
-    ValueError: the gains {'P': 2.0, 'D': 1.0} overshoot: what lies off the subspaces is \
-multiplied by -2, so states may grow; give gains of sum at most 2, or pass allow_expanding=True
-    """
+    """Refuse gains under which a state, multiplied by 1 - share * sum of gains, may grow."""
     total = sum(gains.values())
     if total > torch.finfo(torch.float32).max:
         raise ValueError(f"the gains {gains} are too large for single precision")

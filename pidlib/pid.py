@@ -66,35 +66,21 @@ class PIDController(Controller):
         Control cost, from 0 (full correction) to infinity (none).
     law : {"averaged", "exact-gain", "residual"}
         See `pidlib.laws`.
-    gains : "normalised", "paper" or mapping of term to float
-        See `pidlib.laws.parse_gains`.
+    gains : "normalised" (sum 1), "paper" (0.5 each) or mapping of term to float
     layers : None, "published" or tuple of int
         Controlled states: all, those of the published code, or these.
     allow_expanding : bool
-        Whether gains may be so large that states grow (`pidlib.laws.check_overshoot`). Not
-        kept by `save_pretrained`: `from_pretrained` has to be told again.
+        Whether states may grow; not kept by `save_pretrained`.
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> from transformers import BertConfig, BertForSequenceClassification
-    >>> names = {0: "entailment", 1: "neutral", 2: "contradiction"}
-    >>> config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=2, id2label=names,
-    ...                     num_attention_heads=2, intermediate_size=8)
-    >>> model = BertForSequenceClassification(config).eval()
-    >>> inputs = {"input_ids": torch.tensor([[1, 5, 4, 2], [1, 6, 7, 2]])}
-    >>> batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
-    >>> controller = PIDController.from_batches(model, [batch], scheme="PD", variance=0.8)
-    >>> print(controller.summary())
-    P-D control, averaged law, variance 0.8, c = 0.001; fitted on 8 tokens of 2 correct rows out of 2
-    >>> base = model(**inputs).logits
-    >>> with controller.attached(model):
-    ...     controlled = model(**inputs).logits
-    >>> torch.equal(controlled, base), torch.equal(model(**inputs).logits, base)
-    (False, True)
+    >>> from pidlib import load_model, load_nli
+    >>> rows = load_nli("captions", split="train", n=8)
+    >>> PIDController.fit(*load_model("minilm-nli"), rows).controlled
+    (0, 1, 2, 3, 4, 5)
 
-    Source: Propositions 1 and 2, Algorithm 1. Departure: the paper names neither c nor
-    layers; by default c = 0.001, the published code's value, and all T states.
+    Source: Propositions 1 and 2, Algorithm 1. Departure: the paper names neither c nor layers; by
+    default c = 0.001, the published code's value, and all T states.
     """
 
     FORMAT = "pidlib-controller"
@@ -131,17 +117,14 @@ class PIDController(Controller):
 
         Parameters
         ----------
-        model : transformers.PreTrainedModel
-            Sequence classifier in evaluation mode.
-        tokenizer : transformers.PreTrainedTokenizerBase
-        rows : iterable of mappings
-            Keys `premise`, `hypothesis` (or `text`) and `label`. A stream, such as
-            `datasets.load_dataset(..., streaming=True)`, is read once and never held.
+        model, tokenizer
+            A sequence classifier of transformers in evaluation mode, and its tokenizer.
+        rows : iterable of mappings with `premise`, `hypothesis` (or `text`) and `label`
+            A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
         batch_size, max_length : int
             Rows per batch; tokens per row.
         options
-            Settings of the class, `scheme`, `variance`, `c`, `law`, `gains`, `layers`, which
-            `retune` can change later; and what `from_batches` takes.
+            Settings of the class, which `retune` can change later; and what `from_batches` takes.
 
         Returns
         -------
@@ -150,11 +133,11 @@ class PIDController(Controller):
         Raises
         ------
         ValueError
-            A setting out of range, a model in training mode or with a controller attached, no
-            rows, labels that do not fit, no row classified correctly, states with NaN.
+            A setting out of range, a model in training mode or with a controller attached, no rows,
+            labels that do not fit, no row classified correctly, states with NaN.
 
-        Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it
-        mixes positions across padding and undoes causality.
+        Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it mixes
+        positions across padding and undoes causality.
         """
         stream = batches(tokenizer, rows, batch_size, max_length, input_device(model))
         return cls.from_batches(model, stream, **options)
@@ -178,27 +161,18 @@ class PIDController(Controller):
         Parameters
         ----------
         model : torch.nn.Module
-            In evaluation mode.
         stream : iterable
             Objects with `inputs` (mapping of arguments of the forward) and `labels` (B,).
         blocks : str or torch.nn.ModuleList, optional
             Where the blocks are, for an architecture that pidlib does not know.
-        terms : str
-            Bases to learn, at least those of the scheme.
-        keep : float
-            Share of variance up to which eigenvectors are kept (`pidlib.fitting.learn`).
+        terms, keep : str, float
+            Bases to learn; share of variance up to which eigenvectors are kept.
         correct_only : bool
             Use only rows that the model classifies correctly.
-        checkpoint : Checkpoint, optional
-            Keeps the sums now and then, so that a fit that was broken off goes on.
-        merge : callable, optional
-            Adds the sums of other processes, see `pidlib.fitting.learn`.
+        checkpoint, merge : Checkpoint, callable, optional
+            Keeps the sums now and then; adds the sums of other processes.
         settings
             Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
-
-        Returns
-        -------
-        PIDController
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
@@ -210,13 +184,7 @@ class PIDController(Controller):
         return cls(bases, **settings)
 
     def retune(self, **settings: Any) -> Self:
-        """Return a controller with other settings and the same bases, without a new fit.
-
-        Parameters
-        ----------
-        settings
-            Any of `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `allow_expanding`.
-        """
+        """Return a controller with other settings and the same bases, without a new fit."""
         unknown = set(settings) - set(DEFAULTS)
         if unknown:
             raise TypeError(f"unknown settings {sorted(unknown)}")

@@ -32,9 +32,6 @@ class Solution(NamedTuple):
     controls : list of T tensors (B, l, d)
         u_0 to u_{T-1}; zero at padding and at states that are not controlled.
     descent : Descent
-        How they were found.
-
-    Source: section 2.1.
     """
 
     output: Any
@@ -46,42 +43,29 @@ class Solution(NamedTuple):
 class Pontryagin:
     """Controls that are optimal for the real blocks, found anew for every input.
 
-    The analytic control takes the blocks as orthogonal. Here they are what they are: each
-    sweep runs the model forward under the present controls, the costates back, and
-    improves the controls.
+    The analytic control takes the blocks as orthogonal. Here they are what they are: each sweep runs
+    the model forward under the present controls, the costates back, and improves the controls.
 
-    Parameters
+    Attributes
     ----------
     controller : PIDController
         Gives the subspaces, scheme, variance, gains, layers and c, and the first controls.
     loss : {"relaxed", "running"}
-        `relaxed`: all projections act on the state, as in Appendix A and the published
-        code. `running`: they act on the state, its running sum and its difference, as in
-        the text of section 2.1.
+        `relaxed`: all projections act on the state, as in Appendix A and the published code.
+        `running`: on the state, its running sum and its difference, as in section 2.1.
     method : {"states", "msa", "gradient"}
-        What a sweep changes. `gradient`: the controls, along their gradient c u_t - p_t.
-        `msa`: the controls, towards the maximum of the Hamiltonian with states and costates
-        held, damped. `states`: the controlled states v_t, along their gradient; u_t =
-        v_t - F_{t-1}(v_{t-1}) follows. The three have the same solutions; for small c the
-        first two need very many sweeps, because each control moves all later states.
-    sweeps : int
-        At most so many, at least 0.
-    tolerance, memory : float, int
+        What a sweep changes. `gradient`: the controls, along their gradient c u_t - p_t. `msa`: the
+        controls, towards the maximum of the Hamiltonian, damped. `states`: the controlled states,
+        along their gradient. The solutions are the same; for small c the others are far slower.
+    sweeps, tolerance, memory : int, float, int
         See `pidlib.theory.descent.descend`.
     step : float
         First step; it is made shorter where the cost would rise.
     warm : bool
         Start from the analytic control; else from none.
 
-    Examples
-    --------
-    >>> Pontryagin(None, loss="squared")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown loss 'squared'; choose one of ('relaxed', 'running')
-
-    Source: section 2.1, Table 4. Departures: exact costates for the loss with past states;
-    steps found by the cost; the published code takes three steps of fixed size.
+    Source: section 2.1, Table 4. Departures: exact costates for the loss with past states; steps
+    found by the cost; the published code takes three steps of fixed size.
     """
 
     controller: PIDController
@@ -111,20 +95,16 @@ class Pontryagin:
         Parameters
         ----------
         model : torch.nn.Module
-            As for `PIDController.attached`, in evaluation mode and single or double
-            precision; no block may stop gradients or work in place.
+            As for `PIDController.attached`, in evaluation mode and single or double precision; no block
+            may stop gradients or work in place.
         inputs : mapping of str to tensor
-            Arguments of the model's forward.
         """
         with self.controller.claimed(model) as blocks:
             return self._solve(blocks, blocks.model.forward, inputs)
 
     @contextmanager
     def attached(self, model: nn.Module) -> Iterator[nn.Module]:
-        """Control a model for as long as the context lasts: each call solves, then answers.
-
-        The model is as for `solve`.
-        """
+        """Control a model (as for `solve`) while the context lasts: each call solves, then answers."""
         with self.controller.claimed(model) as blocks:
             forward, own = blocks.model.forward, "forward" in vars(blocks.model)
             signature = inspect.signature(forward)
@@ -190,11 +170,7 @@ class Pontryagin:
 
     @cached_property
     def _inverses(self) -> dict[int, Tensor]:
-        """About the inverse Hessian in what is free at t, by controlled state.
-
-        In the controls (sum_i K_i Q^i + c I)^-1, with which a step of 1 is the basic
-        method; in the states 2 c in place of c, for u_t and u_{t+1} both move with v_t.
-        """
+        """About the inverse Hessian in what is free at t: (sum_i K_i Q^i + c I)^-1, for states 2 c."""
         cost = self.controller.c * (2 if self.method == "states" else 1)
         wholes = {t: sum(parts.values()) for t, parts in self._weights.items()}
         return {

@@ -127,9 +127,10 @@ def problems(label: str, value: Any) -> list[str]:
         wrong.append("the summary is not one sentence on one line")
     record = is_dataclass(value) or hasattr(value, "_fields")
     told = parts.get("Parameters", "") + (parts.get("Attributes", "") if record else "")
-    # Functions at the doors say all; exercises and methods may be short.
-    full = inspect.isfunction(value) and value.__name__ == value.__qualname__
-    full = full and not value.__module__.startswith("pidlib.check.")
+    # Functions at the doors say all; exercises, methods and helpers of the method may be short.
+    door, _, name = label.rpartition(".")
+    short = door == "check" or (door in METHOD and name not in front_door())
+    full = inspect.isfunction(value) and value.__name__ == value.__qualname__ and not short
     if record or (not isinstance(value, property) and (full or len(parts) > 1)):
         have = names_in(told)
         if have != parameters(bare):

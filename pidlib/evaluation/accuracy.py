@@ -60,9 +60,8 @@ class Paired:
 
     Attributes
     ----------
-    won, lost : int
-        Rows that only the second, or only the first, model gets right.
-    n : int
+    won, lost, n : int
+        Rows that only the second, or only the first, model gets right; all rows.
     p : float
         Exact two-sided McNemar test, from 0 to 1.
     """
@@ -93,24 +92,16 @@ class Paired:
 
 
 def bootstrap(differences: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
-    """Percentile interval for the mean of paired differences, by resampling rows.
+    """Percentile interval (low, high) for the mean of paired differences, by resampling rows.
 
     Parameters
     ----------
     differences : (N,) floats
-        One a row, for example right under one control less the share of placebos under
-        which it is right.
-    confidence : float
-        Above 0 and below 1.
+    confidence : float, above 0 and below 1
 
     Returns
     -------
-    (low, high) : tuple of float
-
-    Raises
-    ------
-    ValueError
-        No differences.
+    tuple of float
 
     Examples
     --------
@@ -137,16 +128,10 @@ def compare(first: np.ndarray, second: np.ndarray) -> Paired:
     Parameters
     ----------
     first, second : (N,) bool arrays
-        Whether each row was answered rightly.
 
     Returns
     -------
     Paired
-
-    Raises
-    ------
-    ValueError
-        Lengths differ, or there are no rows.
 
     Examples
     --------
@@ -172,20 +157,12 @@ def right_answers(
 
     Parameters
     ----------
-    model, tokenizer
-        As `load_model` returns them; a controller may be attached.
-    rows : sequence of mappings
-        With the key `label`.
-    batch_size : int
+    model, tokenizer, rows, batch_size
+        As for `predict`, each row with its `label`.
 
     Returns
     -------
     (N,) bool array
-
-    Raises
-    ------
-    ValueError
-        No rows, or a label out of range.
     """
     labels = check_labels([rows[k]["label"] for k in range(len(rows))], model.config.num_labels)
     return predict(model, tokenizer, rows, batch_size) == np.array(labels)
@@ -199,22 +176,19 @@ def transfer(
 ) -> dict[str, dict[str, np.ndarray]]:
     """Judge one model under several controls on clean and attacked rows.
 
-    The attacked rows were made against the uncontrolled model: this is the paper's
-    protocol, and a kind one, since the attacker never sees the control.
+    The rows were attacked without control: the paper's protocol, and a kind one, since the attacker
+    never sees the control.
 
     Parameters
     ----------
     model, tokenizer
-        As `load_model` returns them.
+        As for `predict`.
     sets : mapping of str to rows
-        For example `{"clean": …, "textfooler": …}`.
-    controllers : mapping of str to PIDController or None
-        None stands for the model as it is.
+    controllers : mapping of str to PIDController, or None for the model as it is
 
     Returns
     -------
-    dict of str to dict of str to (N,) bool array
-        `right[control][set]`.
+    dict of str to dict of str to (N,) bool array, `right[control][set]`
 
     Source: Tables 1, 8 and 9.
     """
@@ -236,27 +210,17 @@ def predict(
 ) -> np.ndarray:
     """Labels that a model gives to rows, in their order.
 
-    Works the same with and without a controller attached.
-
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        Sequence classifier in evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    rows : sequence of mappings
-        Keys `premise` and `hypothesis`, or `text`.
+    model, tokenizer
+        As `load_model` returns them; a controller may be attached.
+    rows : sequence of mappings with `premise` and `hypothesis`, or `text`
     batch_size, max_length : int
 
     Returns
     -------
     (N,) int array
-        Our labels: 0 entailment, 1 neutral, 2 contradiction (or the model's own, for
-        another task).
-
-    Raises
-    ------
-    ValueError
-        No rows, or a model in training mode (dropout would enter the answers).
+        0 entailment, 1 neutral, 2 contradiction (or the model's own, for another task).
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")

@@ -1,8 +1,4 @@
-"""The paper's quantitative claims, recomputed from its own tables.
-
-What a claim says is quoted or shortened; what its numbers give is computed here. A claim's slug is
-the name of its function.
-"""
+"""The paper's claims, quoted or shortened, and recomputed from its own tables; slug: the function."""
 
 from __future__ import annotations
 

@@ -16,12 +16,7 @@ KINDS = ("number", "colour", "sex", "action", "contrary", "thing")
 
 
 class Contrast(NamedTuple):
-    """A pair that was entailed, until one word of its hypothesis was replaced.
-
-    `id` is the row's place in its file, `text` what stands as the hypothesis (the row's own, or
-    its "premise" once more), `word` the place of the word in that text, `replacement` what stands
-    there now, and `kind` one of `KINDS`.
-    """
+    """A pair that was entailed, until one word of its hypothesis (its own, or its premise) changed."""
 
     id: int
     text: str
@@ -41,9 +36,7 @@ def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
     Parameters
     ----------
     result : mapping
-        As `read_result` gives it.
-    name : str
-        Of the contender.
+    name : str, of the contender
 
     Returns
     -------
@@ -58,7 +51,7 @@ def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
 
 
 def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
-    """Count edited pairs that a contender calls entailed still, of those it got right before.
+    """Count edited pairs that a contender calls entailed still, and those it got right before.
 
     Parameters
     ----------
@@ -67,7 +60,7 @@ def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
 
     Returns
     -------
-    (count, n) : tuple of int
+    tuple of int
     """
     first = answers(result, name, "before")
     return int((first & ~answers(result, name, "edited")).sum()), int(first.sum())
@@ -75,8 +68,6 @@ def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
 
 def of_rows(result: Mapping[str, Any], name: str) -> Paired:
     """Compare a contender with no control on the edited pairs, each row of the file once.
-
-    Edits of one row are not independent. A row is won where more of its edits are won than lost.
 
     Parameters
     ----------
@@ -86,7 +77,7 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
     Returns
     -------
     Paired
-        `n` counts rows; `p` is the sign test's.
+        A row is won where more of its edits are won than lost; `p` is the sign test's.
     """
     ids = np.unique([edit.id for edit in edits_of(result)], return_inverse=True)[1]
     bare, bits = (answers(result, condition, "edited").astype(int) for condition in ("none", name))

@@ -35,10 +35,9 @@ class FairTrial:
     ----------
     recipe : str
     right : dict of str to dict of str to (N,) bool array
-        `right[condition][set]`. Conditions: `"none"`, `"control"`, placebos such as
-        `"noise 0"`, and `"second"` when another model was given. Sets: `"clean"`;
-        `"transfer"`, found against the uncontrolled model; `"adaptive"`, found against the
-        model under the condition (for none and control only).
+        `right[condition][set]`. Conditions: `"none"`, `"control"`, placebos such as `"noise 0"`, and
+        perhaps `"second"`. Sets: `"clean"`; `"transfer"`, found against the uncontrolled model;
+        `"adaptive"`, found against the model under the condition (for none and control only).
     """
 
     recipe: str
@@ -170,31 +169,19 @@ def fair_trial(
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        Sequence classifier in evaluation mode, without a control.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    controller : PIDController
-        Fitted on this model.
-    rows : sequence of mappings
-        As for `pidlib.attacks.attack.attack`; 500 or more, or the intervals are wide.
-    recipe, resources, seed, progress
-        As for `pidlib.attacks.attack.attack`.
+    model, tokenizer, controller
+        As `load_model` returns them, and a controller that was fitted on them.
+    rows, recipe, resources, seed, progress
+        As for `pidlib.attacks.attack`; 500 rows or more, or the intervals are wide.
     second : (model, tokenizer), optional
-        Another model of the same task, such as one trained with another seed. It answers
-        whether any other model would do as well.
-    seeds : sequence of int
-        Of the placebos noise and rotation; the negative has none.
+        Another model of the same task: would any other model do as well?
+    seeds : sequence of int, of the placebos noise and rotation
     folder : path, optional
         Keeps the outcomes of both attacks; a broken-off trial goes on where it stopped.
 
     Returns
     -------
     FairTrial
-
-    Raises
-    ------
-    ValueError, FileNotFoundError, RuntimeError
-        As `attack` and `PIDController.attached`; no seeds.
 
     Source: after Athalye et al. 2018 and Tramèr et al. 2020 (adaptive attacks).
     """

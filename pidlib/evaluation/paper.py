@@ -9,7 +9,7 @@ from typing import Any
 
 from pidlib.evaluation.paper_cells import MODELS, accuracy
 from pidlib.evaluation.results import is_stale, read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, control_name, gains_over_none, proportions
+from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none, proportions
 
 ATTACKS = {
     "None": "clean",
@@ -25,7 +25,7 @@ SCHEMES = ("P", "P-I", "P-D", "P-I-D")
 
 
 def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Read the trials that were recorded on real data, by data set and training.
+    """Read the trials that were recorded on real data; refuse those of another adapter than ours.
 
     Parameters
     ----------
@@ -34,13 +34,7 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
     Returns
     -------
-    dict of (data, training) to result
-        For example `["snli-test", "AT"]`.
-
-    Raises
-    ------
-    ValueError
-        A result of another adapter than the one that ships: it is stale.
+    dict of (data, training) to result, such as `["snli-test", "AT"]`
     """
     trials = {}
     for data, (training, name) in product(DATA, TRAININGS.items()):
@@ -60,11 +54,8 @@ def robustness_rows(
     Parameters
     ----------
     table : {"snli", "mnli"}
-        The paper's table.
-    results : mapping of str to result
-        Our recorded trials by training ("standard", "AT", "FreeLB").
+    results : mapping of training ("standard", "AT", "FreeLB") to our recorded trial
     control : str
-        The control of ours that is shown.
 
     Returns
     -------
@@ -95,23 +86,17 @@ def robustness_rows(
     return rows
 
 
-def scheme_rows(
-    results: Mapping[str, Mapping[str, Any]], variance: float = 0.99
-) -> list[dict[str, Any]]:
+def scheme_rows(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Lay out the accuracy of each scheme as the paper's Table 3 does.
 
     Parameters
     ----------
-    results : mapping of str to result
-        Our recorded trials by training.
-    variance : float
-        Our threshold.
+    results : mapping of training to our recorded trial
 
     Returns
     -------
     list of dict
-        One row a training, model and attack: accuracy in percent by scheme, and which is
-        the highest.
+        One row a training, model and attack: accuracy in percent by scheme, and the highest.
 
     Source: Table 3.
     """
@@ -125,9 +110,7 @@ def scheme_rows(
         if training in results:
             shares = proportions(results[training])
             cells |= {
-                (OURS, attack): {
-                    s: 100 * shares[control_name(s, variance)][key].value for s in SCHEMES
-                }
+                (OURS, attack): {s: 100 * shares[f"{s} 99 %"][key].value for s in SCHEMES}
                 for attack, key in attacks.items()
             }
         for (model, attack), cell in cells.items():

@@ -19,33 +19,16 @@ PLACEBO_KINDS = ("noise", "rotation", "negative")
 class Placebo:
     """A controller whose control u_t is replaced, token by token, at the same norm.
 
-    An attack stops as soon as the label flips, so its examples lie just over the boundary,
-    and any disturbance of the model restores many of them. A control has to do better
-    than its placebos to claim that its direction matters.
+    An attack stops as soon as the label flips, so its examples lie just over the boundary, and any
+    disturbance restores many of them. A control has to do better than its placebos.
 
-    Parameters
+    Attributes
     ----------
     controller : PIDController
-        Its control is computed as ever, on the states of the disturbed model, and gives
-        the norm.
     kind : {"noise", "rotation", "negative"}
-        Random directions, new for each token; u_t turned by one random orthogonal matrix
-        for each t; -u_t, which pushes away from the subspace.
+        Random directions, new for each token; u_t turned by one random matrix for each t; -u_t.
     seed : int
-        Of the directions. They start anew whenever the placebo is attached; those of the
-        noise depend on the order of the rows and on the batches.
-
-    Raises
-    ------
-    ValueError
-        An unknown kind.
-
-    Examples
-    --------
-    >>> Placebo(None, "sugar")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown placebo 'sugar'; known: ('noise', 'rotation', 'negative')
+        Of the directions, which start anew whenever the placebo is attached.
     """
 
     controller: PIDController

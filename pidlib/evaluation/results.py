@@ -56,9 +56,8 @@ def write_result(
 ) -> dict:
     """Write one result file with its provenance.
 
-    `command` is what to type to make it again, `configuration` all that decides the outcome
-    besides `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole
-    numbers, never only percentages; `more` are further fields, such as `examples`.
+    `command` is what to type to make it again, `configuration` all that decides the outcome besides
+    `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole numbers.
     """
     path = Path(path)
     if path.suffix != ".json":
@@ -107,11 +106,8 @@ def read_result(path: Path) -> dict:
 
     Raises
     ------
-    FileNotFoundError
-        No such file.
-    ValueError
-        Not JSON, another schema, a field missing or of another kind, or a configuration or
-        content whose hash differs. (Files written by early versions have none of their content.)
+    FileNotFoundError, ValueError
+        No such file; not JSON, another schema, a field missing or of another kind, a wrong hash.
     """
     path = Path(path)
     if not path.is_file():
@@ -148,19 +144,11 @@ def is_stale(
 ) -> list[str]:
     """Name what differs between a result and what a page expects (empty: it is fresh).
 
-    Code that has moved does not make a result stale; another configuration, data or
-    model does.
-
     Parameters
     ----------
     result : dict
-        As `read_result` gives it.
-    model : str, optional
-        Shipped adapter that the result has to be of, such as "minilm-nli".
-    rows : sequence of mappings, optional
-        Rows that the result has to be of.
-    configuration : dict, optional
-        What is left out is not compared.
+    model, rows, configuration : str, sequence of mappings, dict, optional
+        Shipped adapter, data and settings; what is left out is not compared.
 
     Returns
     -------
@@ -191,7 +179,6 @@ def provenance(result: dict) -> str:
     Parameters
     ----------
     result : dict
-        As `read_result` gives it.
 
     Returns
     -------
@@ -213,23 +200,17 @@ def paper_table(name: str) -> list[dict]:
     Parameters
     ----------
     name : str
-        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or
-        `mnli`: Tables 1 to 9 in the order of the LaTeX.
+        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or `mnli`:
+        Tables 1 to 9 in the order of the LaTeX.
 
     Returns
     -------
     list of dict
 
-    Raises
-    ------
-    ValueError
-        Unknown name.
-
     Examples
     --------
-    >>> rows = paper_table("snli")
-    >>> len(rows), rows[0]["model"]
-    (120, 'DistilBERT')
+    >>> len(paper_table("snli"))
+    120
 
     Source: Tables 1 to 9.
     """

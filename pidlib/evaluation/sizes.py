@@ -52,14 +52,6 @@ def random_model(name: str, **changes: Any) -> nn.Module:
     Returns
     -------
     transformers.PreTrainedModel
-        In evaluation mode.
-
-    Raises
-    ------
-    ValueError
-        An unknown name.
-
-    Source: section 3.1 (models).
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
@@ -122,11 +114,7 @@ def random_control(
     ranks: Mapping[str, float] = RANKS,
     seed: int = 0,
 ) -> _RandomControl:
-    """Control by random orthonormal bases of stated ranks (shares of the width), for timing.
-
-    Random weights have no clean states, so a fit would give meaningless ranks; the time of
-    a product depends on its shape only.
-    """
+    """Control by random orthonormal bases of stated ranks (shares of the width), for timing only."""
     blocks, draw = find_blocks(model), torch.Generator().manual_seed(seed)
     d, T = blocks.width, blocks.depth
     frame = torch.linalg.qr(torch.randn(d, d, generator=draw)).Q
@@ -189,14 +177,11 @@ def size_cost(
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-    name : str
+    model, name : a model of transformers and what it is called
     layers : {"published", "all"}
-    batch, tokens : int
-    rounds : int, optional
-        By default from 8 to 100, fewer for a slower model.
-    sweeps : int or None
-        Of PMP; None leaves it out.
+    batch, rounds, tokens : int
+        By default from 8 to 100 rounds, fewer for a slower model.
+    sweeps : int, of PMP, or None to leave it out
 
     Returns
     -------

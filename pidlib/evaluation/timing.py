@@ -34,11 +34,7 @@ def measure(
     rounds: int,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
-    """Seconds (rounds,) of one call in several contexts, turn about, each round in another order.
-
-    A context is entered before the clock starts and left after it has stopped. Two rounds more
-    are run first and thrown away.
-    """
+    """Seconds (rounds,) of one call in several contexts, each round in another order, two run in vain."""
     if "base" not in contexts or rounds < 1:
         raise ValueError(f"{rounds} rounds of {list(contexts)}: give at least 1, and a 'base'")
     random, taken = np.random.default_rng(seed), {name: [] for name in contexts}
@@ -119,20 +115,14 @@ def control_cost(
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        In evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    rows : sequence of mappings
-        Keys `premise` and `hypothesis`, or `text`. Their tokens are made before the clock runs.
+    model, tokenizer, rows, batch_size
+        As for `predict`; tokens are made before the clock runs.
     controller : PIDController
-    repeats : int
-        Rounds, at least 1; see `measure`.
-    batch_size : int
+    repeats : int, at least 1
 
     Returns
     -------
     ControlCost
-        Prints as one line.
 
     Source: Table 5. Departure: interleaved and with an interval; the paper gives means.
     """

@@ -21,12 +21,12 @@ WIDENED = "widened "  # again, with twice the candidates, where it failed
 
 
 def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
-    """Attacked rows rebuilt from the outcomes that a trial stored.
+    """Attacked rows, in the order of their ids, rebuilt from the outcomes that a trial stored.
 
     Parameters
     ----------
     rows : datasets.Dataset
-        The rows that were attacked.
+        The rows that were attacked; others are refused.
     data, recipe, model : str
         As in the name of the result file.
     results : Path
@@ -35,14 +35,6 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str
     Returns
     -------
     list of dict
-        In the order of their ids, which are 0, 1, ...
-
-    Raises
-    ------
-    FileNotFoundError
-        No such outcomes.
-    ValueError
-        The rows are not those that were attacked, or some outcome is missing.
     """
     path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
     outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
@@ -57,7 +49,6 @@ def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
     Parameters
     ----------
     result : mapping
-        As `read_result` gives it.
 
     Returns
     -------
@@ -70,23 +61,16 @@ def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
 
 
 def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
-    """Right answers (N,) of one condition on one set of a result.
+    """Right answers of one condition on one set of a result.
 
     Parameters
     ----------
     result : mapping
-        As `read_result` gives it.
     condition, key : str
-        Condition, and set, such as "clean" or "textfooler".
 
     Returns
     -------
     (N,) bool array
-
-    Raises
-    ------
-    ValueError
-        A condition or a set that the result does not hold.
     """
     sets = result["examples"].get(condition)
     if sets is None:
@@ -99,18 +83,15 @@ def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
 def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
     """Compare a condition of a result with no control, row by row, for each set.
 
-    An adaptive attack is compared with the same recipe against no control, on the same rows.
-
     Parameters
     ----------
     result : mapping
-        As `read_result` gives it.
     control : str
-        Condition to compare.
 
     Returns
     -------
     dict of str to Paired
+        An adaptive attack is compared with the same recipe against no control, on the same rows.
     """
     pairs = {}
     for key in result["examples"].get(control) or [answers(result, control, "")]:
@@ -125,7 +106,7 @@ def pack(bits: np.ndarray) -> str:
 
 
 def unpack(text: str, n: int) -> np.ndarray:
-    """Undo `pack`, for `n` answers.
+    """True and false answers out of hexadecimal digits, eight to the byte.
 
     Parameters
     ----------
@@ -151,10 +132,8 @@ def control_name(scheme: str, variance: float | str) -> str:
 
     Parameters
     ----------
-    scheme : str
-        As for `PIDController.fit`, or the rule of an estimate.
-    variance : float or str
-        Threshold, or the mix of an estimate.
+    scheme, variance : str, float
+        Settings of a `PIDController`, or the rule and the mix of an estimate.
 
     Returns
     -------

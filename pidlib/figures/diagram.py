@@ -19,22 +19,11 @@ def network_diagram(blocks: int = 3) -> Figure:
     Parameters
     ----------
     blocks : int
-        Blocks drawn, 2 to 4; the last one stands for block T - 1.
+        2 to 4; the last one stands for block T - 1.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        A number of blocks out of range.
-
-    Examples
-    --------
-    >>> fig = network_diagram(2)
-    >>> sum(text.get_text() == "+" for text in fig.axes[0].texts)
-    2
 
     Source: Fig. 1, redrawn.
     """

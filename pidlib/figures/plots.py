@@ -24,29 +24,18 @@ def curves(
     Parameters
     ----------
     x : (k,) floats
-        Places, such as block numbers.
     lines : mapping of str to (k,) floats
-        Name to values.
     intervals : mapping of str to ((k,) lows, (k,) highs), optional
-        Drawn as a band around the line of that name.
-    xlabel, ylabel : str
-        What the axes measure, with the unit.
-    log : bool
-        Logarithmic vertical axis.
+    xlabel, ylabel : str, with the unit
+    log : bool, for the vertical axis
 
     Returns
     -------
     matplotlib.figure.Figure
 
-    Raises
-    ------
-    ValueError
-        No line, or a line whose length is not that of `x`.
-
     Examples
     --------
-    >>> fig = curves([0, 1, 2], {"base": [3, 2, 1]}, xlabel="block")
-    >>> fig.axes[0].get_xlabel()
+    >>> curves([0, 1, 2], {"base": [3, 2, 1]}, xlabel="block").axes[0].get_xlabel()
     'block'
     """
     if not lines:
@@ -83,20 +72,13 @@ def spectra(
 
     Parameters
     ----------
-    eigenvalues : mapping of str to (d,) floats
-        Name of a layer to its eigenvalues, in any order, not negative.
+    eigenvalues : mapping of str to (d,) floats, not negative
     thresholds : sequence of float
         Shares in (0, 1] drawn as level lines, where the ranks are read.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> fig = spectra({"x_0": [4.0, 3.0, 2.0, 1.0]}, thresholds=[0.9])
-    >>> [float(y) for y in fig.axes[0].lines[0].get_ydata().round(2)]
-    [0.4, 0.7, 0.9, 1.0]
 
     Source: paper section 2.1 (ranks by variance), Table 7.
     """
@@ -135,12 +117,6 @@ def agreement(
     -------
     matplotlib.figure.Figure
 
-    Examples
-    --------
-    >>> fig = agreement({"linear": [1.0, 2.0]}, {"linear": [1.0, 2.1]})
-    >>> fig.axes[0].get_xlabel()
-    'predicted error'
-
     Source: paper Table 6 (predicted against true error).
     """
     fig = Figure(figsize=(4.8, 4.4), layout="constrained")
@@ -165,28 +141,15 @@ def gain_plot(
 
     Parameters
     ----------
-    groups : mapping of str to mapping of str to (gain, low, high)
-        Name of a comparison, then name of a row, then its gain and 95 % interval, all in
-        points. Every comparison has the same rows.
+    groups : mapping of str to mapping of str to (gain, low, high), in points
+        By comparison, then by row, the same in each.
     xlabel : str
-        What the axis measures.
     zero : bool
         Whether a line marks 0; False for shares, which lie far from it.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        No comparisons, rows that differ, or a gain outside its interval.
-
-    Examples
-    --------
-    >>> fig = gain_plot({"over none": {"A": (1.0, 0.5, 1.5), "B": (0.0, -1.0, 1.0)}})
-    >>> [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    ['A', 'B']
     """
     if not groups:
         raise ValueError("there are no comparisons to draw: give at least one")

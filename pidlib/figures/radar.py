@@ -28,22 +28,13 @@ def radar_plotly(
 
     Parameters
     ----------
-    axes : sequence of str
-        Names of the k spokes (attacks), at least 3.
-    series : mapping of str to (k,) floats
-        Name of a model (base, controlled) to its values in percent, 0 .. 100.
+    axes : sequence of k >= 3 str
+    series : mapping of str to (k,) floats in percent
     intervals : mapping of str to k pairs (low, high), optional
-        In percent; shown on hovering.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Show it through `tidy`.
-
-    Raises
-    ------
-    ValueError
-        Fewer than 3 axes, no series, a wrong length, or a value outside 0 .. 100.
 
     Examples
     --------
@@ -100,27 +91,16 @@ def radar_matplotlib(
     series: Series,
     intervals: Intervals | None = None,
 ) -> Figure:
-    """Radar plot of accuracies, for paper.
+    """Radar plot of accuracies, for paper; intervals are bars along the spokes.
 
     Parameters
     ----------
     axes, series, intervals
-        As in `radar_plotly`; intervals are drawn as bars along the spokes.
+        As in `radar_plotly`.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        As `radar_plotly`.
-
-    Examples
-    --------
-    >>> fig = radar_matplotlib(["clean", "A", "B"], {"base": [80, 60, 10]})
-    >>> [text.get_text() for text in fig.axes[0].get_xticklabels()]
-    ['clean', 'A', 'B']
 
     Source: paper Fig. 2.
     """
@@ -141,27 +121,12 @@ def radar_grid(
     Parameters
     ----------
     axes : sequence of str
-        Names of the k spokes, at least 3.
-    panels : mapping of str to series
-        Title of each plot to its series, as in `radar_plotly`; the same names in each.
+    panels : mapping of title to series, as in `radar_plotly`, with the same names
     columns : int
-        Plots in a row.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        No panels, or as `radar_plotly`.
-
-    Examples
-    --------
-    >>> one = {"base": [80, 60, 10]}
-    >>> fig = radar_grid(["clean", "A", "B"], {"SNLI": one, "MNLI": one})
-    >>> [plot.get_title() for plot in fig.axes]
-    ['SNLI', 'MNLI']
 
     Source: paper Fig. 2.
     """

@@ -29,41 +29,28 @@ def slider(
 ) -> go.Figure:
     """Lines that change as the reader moves one slider, or several.
 
-    The site draws every slider as a control of the page, which the arrow keys move. In
-    JupyterLab plotly draws them; there each of several sliders starts from the first
-    picture.
+    The site draws every slider as a control of the page. In JupyterLab plotly draws them; there
+    each of several sliders starts from the first picture.
 
     Parameters
     ----------
     x : (k,) floats
-        Shared horizontal places.
-    frames : mapping
-        Position of the slider to the lines shown there (name to (k,) values over `x`, or
-        a (2, m) array of places and values of its own); the same line names at each. With
-        several sliders a position is a tuple of str, one for each, and every combination
-        must be there.
+    frames : mapping of positions to lines
+        A position is a str, or for several sliders a tuple, every combination there. Lines: name to
+        (k,) values over `x`, or to (2, m) places and values; the same names at each position.
     name : str or sequence of str
         What each slider changes, printed before its value.
-    xlabel, ylabel : str
-        What the axes measure, with the unit.
+    xlabel, ylabel : str, with the unit
     start : str or tuple of str, optional
-        Position shown first; the first one when left out.
+        Position shown first.
     points : sequence of str
         Lines drawn as marks without a line.
-    log : bool
-        Logarithmic vertical axis; all values above 0.
-    equal : bool
-        One unit is as long on both axes: for pictures of a plane.
+    log, equal : bool
+        Logarithmic vertical axis, all values above 0; one unit as long on both axes.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Show it through `tidy`.
-
-    Raises
-    ------
-    ValueError
-        Positions with different lines, a combination that lacks, or an unknown `start`.
 
     Examples
     --------

@@ -62,14 +62,8 @@ MATPLOTLIB = (
 def use_book_style() -> None:
     """Set the plotly template and the matplotlib defaults of the book.
 
-    Call it once, in the first cell. Figures get a transparent ground and one ink, so
-    that they read in light and in dark; matplotlib draws SVG inside a notebook.
-
-    Examples
-    --------
-    >>> use_book_style()
-    >>> pio.templates.default
-    'book'
+    Call it once, in the first cell. Figures get a transparent ground and one ink, so that they read
+    in light and in dark; matplotlib draws SVG inside a notebook.
     """
     grid = "rgba(128,128,128,.25)"
     axis = dict(gridcolor=grid, zerolinecolor="rgba(128,128,128,.4)", linecolor=INK)
@@ -124,17 +118,12 @@ def _choose_renderer() -> None:
 
 
 def tidy(fig: go.Figure, digits: int = 4) -> go.Figure:
-    """Copy a plotly figure with rounded numbers in plain lists.
-
-    The last line of a cell that shows a plotly figure: the stored output is then small,
-    readable in a diff, and the same on every machine.
+    """Copy a plotly figure with rounded numbers in plain lists: small, and the same on every machine.
 
     Parameters
     ----------
     fig : plotly.graph_objects.Figure
-        Any figure.
-    digits : int
-        Decimal places kept.
+    digits : int, decimal places
 
     Returns
     -------
@@ -142,8 +131,7 @@ def tidy(fig: go.Figure, digits: int = 4) -> go.Figure:
 
     Examples
     --------
-    >>> fig = tidy(go.Figure(go.Scatter(y=np.array([1 / 3, 2 / 3]))), 2)
-    >>> fig.data[0].y
+    >>> tidy(go.Figure(go.Scatter(y=np.array([1 / 3, 2 / 3]))), 2).data[0].y
     (0.33, 0.67)
     """
     return go.Figure(_plain(fig.to_plotly_json(), digits))

@@ -14,10 +14,8 @@ def print_table(rows: Sequence[Mapping[str, Any]], digits: int = 3) -> None:
 
     Parameters
     ----------
-    rows : sequence of mappings
-        Column name to value, the same columns in each row.
-    digits : int
-        Decimal places of floats.
+    rows : sequence of mappings with the same columns
+    digits : int, decimal places of floats
 
     Examples
     --------
@@ -43,23 +41,13 @@ def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -
     Parameters
     ----------
     counts : mapping of str to (k, n)
-        Name to number right (or whatever is counted) and number asked, 0 <= k <= n, n >= 1.
-    header : str
-        Name of the column of k.
-
-    Raises
-    ------
-    ValueError
-        Counts that make no proportion.
+    header : str, of the column of k
 
     Examples
     --------
     >>> print_counts({"base": (81, 100)})
     what  right    n     %  95 % interval
     base     81  100  81.0  72.2 to 87.5
-    >>> print_counts({"synonym": (20, 100)}, header="count")
-    what     count    n     %  95 % interval
-    synonym     20  100  20.0  13.3 to 28.9
     """
     rows = []
     for name, (k, n) in counts.items():
