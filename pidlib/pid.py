@@ -143,10 +143,6 @@ class PIDController(Controller):
             Settings of the class, `scheme`, `variance`, `c`, `law`, `gains`, `layers`, which
             `retune` can change later; and what `from_batches` takes.
 
-        Returns
-        -------
-        PIDController
-
         Raises
         ------
         ValueError
@@ -196,19 +192,14 @@ class PIDController(Controller):
             Adds the sums of other processes, see `pidlib.fitting.learn`.
         settings
             Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
-
-        Returns
-        -------
-        PIDController
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
         learnt = {"P", *laws.parse_scheme(terms).split("-")}
         settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
-        named = blocks is not None
-        bases = learn(found, stream, terms, keep, correct_only, named, checkpoint, merge)
-        return cls(bases, **settings)
+        how = (terms, keep, correct_only, blocks is not None, checkpoint, merge)
+        return cls(learn(found, stream, *how), **settings)
 
     def retune(self, **settings: Any) -> Self:
         """Return a controller with other settings and the same bases, without a new fit.
