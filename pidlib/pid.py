@@ -126,10 +126,6 @@ class PIDController(Controller):
         options
             Settings of the class, which `retune` can change later; and what `from_batches` takes.
 
-        Returns
-        -------
-        PIDController
-
         Raises
         ------
         ValueError
@@ -179,9 +175,8 @@ class PIDController(Controller):
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
         learnt = {"P", *laws.parse_scheme(terms).split("-")}
         settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
-        named = blocks is not None
-        bases = learn(found, stream, terms, keep, correct_only, named, checkpoint, merge)
-        return cls(bases, **settings)
+        how = (terms, keep, correct_only, blocks is not None, checkpoint, merge)
+        return cls(learn(found, stream, *how), **settings)
 
     def retune(self, **settings: Any) -> Self:
         """Return a controller with other settings and the same bases, without a new fit."""
