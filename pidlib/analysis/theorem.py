@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pidlib.bases import Eigenbases
-from pidlib.data.batches import MAX_LENGTH, input_device, texts
+from pidlib.data.batches import MAX_LENGTH, encode, input_device, texts
 from pidlib.hooks import read_states
 from pidlib.pid import PIDController
 from pidlib.theory.gains import attenuation
@@ -84,7 +84,9 @@ def error_profiles(
         )
     if len(rows) != len(attacked):
         raise ValueError(f"{len(attacked)} attacked rows for {len(rows)} rows")
-    alike = _same_length(tokenizer, rows, attacked)
+    both = (tokenizer(*texts(part))["input_ids"] for part in (rows, attacked))
+    lengths = (map(len, part) for part in both)
+    alike = [k for k, (a, b) in enumerate(zip(*lengths, strict=True)) if a == b <= MAX_LENGTH]
     changed = [k for k in alike if texts([rows[k]]) != texts([attacked[k]])]
     if not changed:
         raise ValueError("no changed text has as many tokens as its clean form")
@@ -94,8 +96,10 @@ def error_profiles(
     energy, tokens = 0.0, 0
     for start in range(0, len(changed), batch_size):
         chosen = changed[start : start + batch_size]
-        clean = _encode(tokenizer, [rows[k] for k in chosen], input_device(model))
-        moved = _encode(tokenizer, [attacked[k] for k in chosen], input_device(model))
+        clean, moved = (
+            encode(tokenizer, [of[k] for k in chosen], device=input_device(model))
+            for of in (rows, attacked)
+        )
         mask = clean["attention_mask"].cpu().double()
         x, z = _states(model, clean), _states(model, moved)
         with controller.attached(model):
@@ -133,20 +137,6 @@ def _states(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
         return torch.stack(read_states(model, inputs).values).double().cpu()
 
 
-def _encode(tokenizer: Any, rows: list, device: Any) -> dict[str, Tensor]:
-    inputs = tokenizer(
-        *texts(rows), padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt"
-    )
-    return dict(inputs.to(device))
-
-
-def _same_length(tokenizer: Any, rows: Sequence, attacked: Sequence) -> list[int]:
-    lengths = (
-        [len(ids) for ids in tokenizer(*texts(part))["input_ids"]] for part in (rows, attacked)
-    )
-    return [k for k, (a, b) in enumerate(zip(*lengths, strict=True)) if a == b <= MAX_LENGTH]
-
-
 def outside_norms(
     model: Any,
     tokenizer: Any,
@@ -178,7 +168,7 @@ def outside_norms(
     sums = {i: np.zeros(depth) for i in frames}
     for start in range(0, len(rows), batch_size):
         part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
-        inputs = _encode(tokenizer, part, input_device(model))
+        inputs = encode(tokenizer, part, device=input_device(model))
         mask = inputs["attention_mask"].bool().cpu()
         x = _states(model, inputs)[:depth]
         terms = {"P": x, "I": x.cumsum(0), "D": torch.cat([x[:1], x.diff(dim=0)])}

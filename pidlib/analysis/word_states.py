@@ -11,7 +11,7 @@ import torch
 from pidlib.attacks.outcomes import Outcome
 from pidlib.data.alignment import Units, paired_units
 from pidlib.data.batches import input_device
-from pidlib.data.edits import COLUMNS, Edit, rebuild, row_hash, word_spans
+from pidlib.data.edits import Edit, rebuild, row_hash, words_of
 from pidlib.hooks import read_states
 
 
@@ -87,12 +87,7 @@ def word_states(
 def _words(row: Mapping[str, Any], edits: Sequence[Edit]) -> list[tuple[str, bool]]:
     """Words of a row as `paired_units` numbers them, and whether each was replaced."""
     places = {(edit.column, edit.word) for edit in edits}
-    return [
-        (row[column][start:end], (column, k) in places)
-        for column in COLUMNS
-        if isinstance(row.get(column), str)
-        for k, (start, end) in enumerate(word_spans(row[column]))
-    ]
+    return [(word, (column, k) in places) for column, k, word in words_of(row)]
 
 
 def _means(model: Any, units: Units) -> np.ndarray:

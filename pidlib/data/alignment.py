@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pidlib.data.batches import MAX_LENGTH
-from pidlib.data.edits import COLUMNS, Edit, word_spans
+from pidlib.data.edits import Edit, text_columns, word_spans
 
 
 class Units(NamedTuple):
@@ -47,9 +47,9 @@ def paired_units(
         raise ValueError(
             f"{type(tokenizer).__name__} doesn't tell the places of its tokens; use a fast one"
         )
-    columns = _columns(rows[0])
+    columns = text_columns(rows[0])
     for k, row in enumerate([*rows, *changed]):
-        if _columns(row) != columns or not columns:
+        if text_columns(row) != columns or not columns:
             raise ValueError(
                 f"row {k % len(rows)} has text in other columns than the first, {columns}; give "
                 "all rows the same of premise and hypothesis, or text"
@@ -63,24 +63,19 @@ def paired_units(
     return tuple(units)
 
 
-def _columns(row: Mapping[str, Any]) -> list[str]:
-    return [column for column in COLUMNS if isinstance(row.get(column), str)]
-
-
 def _spans(
     row: Mapping[str, Any], edits: Sequence[Edit], columns: Sequence[str]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Places (words, 2) of the words in each column, before the edits and after."""
-    new = {(edit.column, edit.word): edit.replacement for edit in edits}
     before, after = [], []
     for column in columns:
         spans = np.array(word_spans(row[column]), dtype=int).reshape(-1, 2)
-        grown = np.zeros(len(spans), dtype=int)
-        for k in [k for place, k in new if place == column]:
-            grown[k] = len(new[column, k]) - (spans[k, 1] - spans[k, 0])
+        grown = np.zeros(len(spans) + 1, dtype=int)
+        for _, k, new in (edit for edit in edits if edit.column == column):
+            grown[k + 1] = len(new) - (spans[k, 1] - spans[k, 0])
         grown = grown.cumsum()
         before.append(spans)
-        after.append(spans + np.stack([np.append(0, grown)[:-1], grown], axis=1))
+        after.append(spans + np.stack([grown[:-1], grown[1:]], axis=1))
     return before, after
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-
-from pidlib.data.labels import check_labels
 
 MAX_LENGTH = 256
 WINDOW = 64  # batches that a stream is sorted within
@@ -56,20 +54,31 @@ def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | Non
     return first, second[0] if second else None
 
 
+def encode(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    max_length: int = MAX_LENGTH,
+    device: torch.device | str | None = None,
+) -> dict[str, torch.Tensor]:
+    """The rows as the arguments (B, l) of a model's forward, on a device."""
+    settings = {"truncation": True, "padding": True, "return_tensors": "pt"}
+    inputs = tokenizer(*texts(rows), max_length=max_length, **settings)
+    return {key: value.to(device=device) for key, value in inputs.items()}
+
+
 def batches(
     tokenizer: Any,
     rows: Iterable[Mapping[str, Any]],
     batch_size: int = 32,
     max_length: int = MAX_LENGTH,
     device: torch.device | str | None = None,
-    num_labels: int | None = None,
 ) -> Iterator[Batch]:
     """Yield the rows as batches, longest first.
 
     Rows of like length share a batch, so little is spent on padding; the longest come first,
     so that a lack of memory shows at once. A stream (what has no length) is read once, never
     held, and sorted within windows of 64 batches. Raises ValueError for no rows, missing keys,
-    a `batch_size` below 1, or a label out of range.
+    or a `batch_size` below 1.
 
     Parameters
     ----------
@@ -78,7 +87,6 @@ def batches(
     batch_size : int
     max_length : int, tokens per row; longer rows are cut and counted
     device : torch.device, optional
-    num_labels : int, optional; labels are checked to lie in 0 .. num_labels - 1
 
     Yields
     ------
@@ -89,41 +97,21 @@ def batches(
     source, start = iter(rows), 0
     size = len(rows) if isinstance(rows, Sized) else WINDOW * batch_size
     while window := list(islice(source, size)):
-        for batch in _sorted(tokenizer, window, batch_size, max_length, num_labels):
-            inputs = {key: value.to(device=device) for key, value in batch.inputs.items()}
-            yield replace(batch, indices=batch.indices + start, inputs=inputs)
+        first, second = texts(window)
+        encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
+        lengths = np.array([len(ids) for ids in encoded])
+        order = np.argsort(-lengths, kind="stable")
+        for part in np.split(order, range(batch_size, len(order), batch_size)):
+            chosen = [window[k] for k in part]
+            yield Batch(
+                indices=part + start,
+                inputs=encode(tokenizer, chosen, max_length, device),
+                labels=torch.tensor([r["label"] for r in chosen]) if "label" in window[0] else None,
+                truncated=int((lengths[part] > max_length).sum()),
+            )
         start += len(window)
     if not start:
         raise ValueError("there are no rows: give at least one example")
-
-
-def _sorted(
-    tokenizer: Any, rows: list, batch_size: int, max_length: int, num_labels: int | None
-) -> Iterator[Batch]:
-    """Batches of rows that are held, on the CPU."""
-    first, second = texts(rows)
-    labels = [row["label"] for row in rows] if "label" in rows[0] else None
-    if labels and num_labels is not None:
-        labels = check_labels(labels, num_labels)
-    encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
-    lengths = np.array([len(ids) for ids in encoded])
-    order = np.argsort(-lengths, kind="stable")
-    for start in range(0, len(order), batch_size):
-        part = order[start : start + batch_size]
-        inputs = tokenizer(
-            [first[k] for k in part],
-            [second[k] for k in part] if second else None,
-            truncation=True,
-            max_length=max_length,
-            padding=True,
-            return_tensors="pt",
-        )
-        yield Batch(
-            indices=part,
-            inputs=dict(inputs),
-            labels=None if labels is None else torch.tensor([labels[k] for k in part]),
-            truncated=int((lengths[part] > max_length).sum()),
-        )
 
 
 def input_device(model: nn.Module) -> torch.device:

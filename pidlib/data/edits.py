@@ -63,6 +63,20 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def text_columns(row: Mapping[str, Any]) -> list[str]:
+    """Columns of a row that hold text."""
+    return [column for column in COLUMNS if isinstance(row.get(column), str)]
+
+
+def words_of(row: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+    """Column, place and text of each word of a row."""
+    return [
+        (column, k, row[column][start:end])
+        for column in text_columns(row)
+        for k, (start, end) in enumerate(word_spans(row[column]))
+    ]
+
+
 def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     """Apply edits to a copy of the row they were made for; ValueError where they do not fit it.
 

@@ -25,20 +25,18 @@ class Lexicon:
     Examples
     --------
     >>> lexicon = Lexicon.load()
-    >>> lexicon.synonyms("dogs"), lexicon.synonyms("zebra"), lexicon.concept("lads")
-    (['canines', 'hounds', 'pooches', 'doggies'], [], 'boy')
+    >>> lexicon.synonyms("dogs"), lexicon.synonyms("zebra")
+    (['canines', 'hounds', 'pooches', 'doggies'], [])
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.concepts: dict[str, dict[str, Any]] = content["concepts"]
         self._synonyms: dict[str, list[str]] = {}
-        self._concept: dict[str, str] = {}
-        for name, entry in self.concepts.items():
+        for entry in self.concepts.values():
             for words in (entry.get(form, []) for form in FORMS):
                 for word in words:
                     known = self._synonyms.setdefault(word, [])
                     known.extend(w for w in words if w != word and w not in known)
-                    self._concept[word] = name
 
     @classmethod
     @cache
@@ -49,12 +47,8 @@ class Lexicon:
     @property
     def words(self) -> tuple[str, ...]:
         """All words, in the order of the file."""
-        return tuple(self._concept)
+        return tuple(self._synonyms)
 
     def synonyms(self, word: str) -> list[str]:
         """Words of the same meaning and inflection, without the word itself; any case counts."""
         return list(self._synonyms.get(word.lower(), []))
-
-    def concept(self, word: str) -> str | None:
-        """Name of a word's concept, None for a word the lexicon does not hold."""
-        return self._concept.get(word.lower())

@@ -216,10 +216,6 @@ def _from_hub(name: str, split: str | None, n: int | None) -> Dataset:
     order = {k: LABELS.index(text) for k, text in enumerate(names) if text in LABELS}
     if len(order) != len(LABELS):
         raise ValueError(f"{name!r} names its labels {names}; they must be {list(LABELS)}")
-    labelled = (row for row in source if row["label"] in order)
-    return _dataset(
-        [
-            {key: row[key] for key in COLUMNS} | {"label": order[row["label"]]}
-            for row in islice(labelled, n)
-        ]
-    )
+    labelled = islice((row for row in source if row["label"] in order), n)
+    pairs = [(row["premise"], row["hypothesis"], order[row["label"]]) for row in labelled]
+    return _dataset([dict(zip(COLUMNS, pair, strict=True)) for pair in pairs])

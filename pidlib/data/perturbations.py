@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, word_spans
+from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, text_columns, words_of
 from pidlib.io.assets import ASSETS
 
 TYPOS = ("swap", "delete", "insert", "neighbour", "split", "homoglyph")
@@ -77,17 +77,11 @@ class RandomEdits:
         """Draw edits of a row."""
         weights = {kind: weight for kind, weight in self.weights.items() if weight > 0}
         odds = np.array(list(weights.values())) / sum(weights.values())
-        places = [
-            (column, k, row[column][start:end])
-            for column in COLUMNS
-            if isinstance(row.get(column), str)
-            for k, (start, end) in enumerate(word_spans(row[column]))
-        ]
-        edits: list[Edit] = []
-        for place in random.permutation(len(places)):
+        words, edits = words_of(row), []
+        for place in random.permutation(len(words)):
             if len(edits) == self.edits:
                 break
-            column, k, word = places[place]
+            column, k, word = words[place]
             new = self._change(str(random.choice(list(weights), p=odds)), word, random)
             if new is not None and new != word:
                 edits.append(Edit(column, k, new))
@@ -169,11 +163,11 @@ def perturbed_rows(
         given = perturb(dict(row), np.random.default_rng([seed, k]))  # it may change its copy
         given = (given,) if isinstance(given, Edit) else given
         if isinstance(given, Mapping):
-            texts = {c: given[c] for c in COLUMNS if isinstance(row.get(c), str) and c in given}
+            texts = {c: given[c] for c in text_columns(row) if c in given}
             if not texts or not all(isinstance(text, str) for text in texts.values()):
                 raise ValueError(
-                    f"the perturbed row {k} has the columns {sorted(given)}; return the text of "
-                    f"{[c for c in COLUMNS if c in row]}"
+                    f"the perturbed row {k} has the columns {sorted(given)}; "
+                    f"return the text of {text_columns(row)}"
                 )
             edits = find_edits(row, texts)
         elif isinstance(given, Sequence) and not isinstance(given, str):

@@ -115,32 +115,22 @@ def fit_estimates(
     """A map `fit(t, moments)` for each state, on states that the maps before it have corrected."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    changed, order = (
-        perturbed_rows(rows, perturb, seed),
-        np.argsort(text_lengths(rows), kind="stable"),
-    )
-    pairs = []
+    order, pairs = np.argsort(text_lengths(rows), kind="stable"), []
+    moved, edits = zip(*perturbed_rows(rows, perturb, seed), strict=True)
     for start in range(0, len(order), batch_size):
         part = order[start : start + batch_size].tolist()
-        texts = (
-            [rows[k] for k in part],
-            [changed[k][1] for k in part],
-            [changed[k][0] for k in part],
-        )
+        texts = ([of[k] for k in part] for of in (rows, edits, moved))
         pairs.append(paired_units(tokenizer, *texts, input_device(blocks.model), max_length))
     estimates: dict[int, Estimate] = {}
     for t in sorted(states):
         joint = _moments(blocks, pairs, t, {s: before.gain for s, before in estimates.items()})
         A, b = fit(t, joint)
-        errors = (
+        size, change = (
+            float(np.trace(joint.covariance("xx"))),
             joint.error(np.eye(len(b)), 0 * b, "p"),
-            joint.error(A, b, "p"),
-            joint.error(A, b, "y"),
         )
-        size = float(np.trace(joint.covariance("xx")))
-        estimates[t] = Estimate(
-            torch.from_numpy(A), torch.from_numpy(b), Fit(joint.n, size, *errors)
-        )
+        fitted = Fit(joint.n, size, change, joint.error(A, b, "p"), joint.error(A, b, "y"))
+        estimates[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
     return estimates
 
 

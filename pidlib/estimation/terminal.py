@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div
 
 from pidlib.bases import checksums
-from pidlib.data.batches import MAX_LENGTH, input_device, texts
+from pidlib.data.batches import MAX_LENGTH, encode, input_device
 from pidlib.data.perturbations import Perturb, described, perturbed_rows
 from pidlib.estimation.layerwise import text_lengths
 from pidlib.hooks import Blocks
@@ -134,12 +134,9 @@ def _taken_up(
 
 
 def _logits(blocks: Blocks, tokenizer: Any, rows: Sequence[Any], max_length: int) -> Tensor:
-    first, second = texts(rows)
-    inputs = tokenizer(
-        first, second, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
-    )
     model = blocks.model
-    logits = getattr(model(**inputs.to(input_device(model))), "logits", None)
+    inputs = encode(tokenizer, rows, max_length, input_device(model))
+    logits = getattr(model(**inputs), "logits", None)
     if logits is None or logits.ndim != 2:
         raise ValueError(
             f"{type(model).__name__} gives no logits (rows, labels); the terminal cost needs a "
@@ -152,13 +149,11 @@ def _answers(
     blocks: Blocks, tokenizer: Any, rows: Sequence[Any], max_length: int
 ) -> tuple[Tensor, list[Tensor]]:
     """Probabilities (N, labels) without control, and a vector (d,) of each state."""
-    answers: Tensor | None = None
+    parts = _parts(rows, 0)
     with torch.no_grad(), blocks.reading() as states:
-        for part in _parts(rows, 0):
-            shares = _logits(blocks, tokenizer, [rows[k] for k in part], max_length).softmax(-1)
-            answers = shares.new_empty(len(rows), shares.shape[1]) if answers is None else answers
-            answers[part] = shares
-    return answers, [x[0, 0] for x in states]
+        answers = [_logits(blocks, tokenizer, [rows[k] for k in p], max_length) for p in parts]
+    order = np.argsort(np.concatenate(parts))
+    return torch.cat(answers).softmax(-1)[order], [x[0, 0] for x in states]
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], seed: int) -> list[np.ndarray]:
