@@ -63,7 +63,7 @@ def constants(module: str) -> dict[str, Any]:
     """Public constants of a module, and those that a folder imports."""
     real = load(module)
     names = vars(real) if hasattr(real, "__path__") else CONSTANT.findall(inspect.getsource(real))
-    return {name: vars(real)[name] for name in names if name.isupper() and name[0] != "_"}
+    return {name: vars(real)[name] for name in names if name.isupper() and name in vars(real)}
 
 
 def members(value: Any) -> dict[str, Any]:

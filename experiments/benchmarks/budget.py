@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from pidlib.evaluation.results import paper_table, read_result
+from pidlib.evaluation.results import read_result
+from pidlib.io.assets import paper_table
 
 TABLES = ("snli", "mnli", "opt")  # ANLI's rows are attacked already
 TRIAL, COST = "trial-snli-test-minilm-nli.json", "bench-cost.json"

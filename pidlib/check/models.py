@@ -83,7 +83,7 @@ def controlled_states(answer: Answer) -> Cases:
 @exercise("what the control adds, over what the attack took")
 def won_back(answer: Answer) -> Cases:
     """Check a function (clean, attacked, controlled) -> share of the lost accuracy won back."""
-    from pidlib.evaluation.results import paper_table
+    from pidlib.io.assets import paper_table
 
     value = {(r["dataset"], r["attack"], r["method"]): r["accuracy"] for r in paper_table("opt")}
     attacks = ("A2T", "PSO", "TextBugger", "TextFooler")

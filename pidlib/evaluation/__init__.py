@@ -16,7 +16,7 @@ from pidlib.evaluation.contrast import by_kind, of_rows, still_entailed
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
-from pidlib.evaluation.results import is_stale, paper_table, provenance, read_result
+from pidlib.evaluation.results import is_stale, provenance, read_result
 from pidlib.evaluation.sizes import RANKS, TOKENS, random_model, size_cost
 from pidlib.evaluation.timing import control_cost
 from pidlib.evaluation.trial_results import (
@@ -31,3 +31,4 @@ from pidlib.evaluation.trial_results import (
     stored_rows,
     unpack,
 )
+from pidlib.io.assets import paper_table

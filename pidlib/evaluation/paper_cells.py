@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pidlib.evaluation.results import paper_table
+from pidlib.io.assets import paper_table
 
 ATTACKS = ("A2T", "PSO", "TextBugger", "TextFooler")
 MODELS = ("DistilBERT", "RoBERTaBase", "BERT-large", "RoBERTaLarge")

@@ -17,7 +17,6 @@ from pidlib.io.strict_json import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check
 from pidlib.models import training_record
 
 SCHEMA = 1
-ASSETS = Path(__file__).parents[1] / "assets"
 LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
 REQUIRED: dict[str, Kind] = {
     "schema": WHOLE,
@@ -192,30 +191,3 @@ def provenance(result: dict) -> str:
         f"{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
         f"{libraries} · {result['date']}"
     )
-
-
-def paper_table(name: str) -> list[dict]:
-    """Records of one of the paper's tables, one number each.
-
-    Parameters
-    ----------
-    name : str
-        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or `mnli`:
-        Tables 1 to 9 in the order of the LaTeX.
-
-    Returns
-    -------
-    list of dict
-
-    Examples
-    --------
-    >>> len(paper_table("snli"))
-    120
-
-    Source: Tables 1 to 9.
-    """
-    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
-    names = [key for key in tables if not key.startswith("_")]
-    if name not in names:
-        raise ValueError(f"unknown table {name!r}; known: {names}")
-    return tables[name]["rows"]

@@ -14,7 +14,7 @@ from pidlib.evaluation.claims import (
     claims,
 )
 from pidlib.evaluation.paper_cells import MODELS, gain, pmp_gap
-from pidlib.evaluation.results import ASSETS, paper_table
+from pidlib.io.assets import ASSETS, paper_table
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
 COUNTED = {

@@ -10,8 +10,8 @@ import house
 
 
 @pytest.mark.parametrize("measure", house.measures(), ids=lambda measure: measure.what)
-def test_the_house_reaches_its_goals(measure):
-    assert measure.number <= measure.goal
+def test_the_house_is_no_larger_than_it_may_be(measure):
+    assert measure.number <= measure.most
 
 
 FILE = '''
@@ -65,7 +65,7 @@ def test_rooms_stand_on_floors(small):
     assert numbers["files at the top of pidlib"] == 2
     assert numbers["code lines of pidlib"] == 6 and numbers["all lines of pidlib"] == 8
     assert numbers["code lines of experiments"] == 1
-    assert numbers["lines of the largest function"] == 4
+    assert numbers["lines of the largest function, its docstring apart"] == 4
     assert numbers["lines of the largest file"] == 4
     assert numbers["modules of the largest folder"] == 1
     assert numbers["floors of imports between them"] == 2
@@ -83,4 +83,4 @@ def test_arrows_that_point_the_wrong_way_are_counted(small, monkeypatch, capsys)
     wrong = house.measures(small)
     monkeypatch.setattr(house, "measures", lambda: wrong)
     assert house.main() == 1
-    assert capsys.readouterr().out.count("missed") == 3
+    assert capsys.readouterr().out.count("MORE THAN") == 3

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from pidlib.data.nli import fingerprint
-from pidlib.evaluation.results import is_stale, paper_table, provenance, read_result, write_result
+from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
+from pidlib.io.assets import paper_table
 from pidlib.io.files import check_sha256, sha256, write_json
 from pidlib.models import training_record
 
