@@ -76,6 +76,8 @@ def attack(
             f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
             "them for the text as it is (None: no limit)"
         )
+    from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
+
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
     file = None
     if log is not None:
@@ -83,13 +85,8 @@ def attack(
 
         configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
         file = OutcomeLog(log, configuration, {"versions": versions(), "machine": machine()})
-    keyed = zip(ids, rows, strict=True)
-    if progress:
-        from tqdm.auto import tqdm
-
-        keyed = tqdm(keyed, desc=recipe, unit="example", total=len(rows))
-    outcomes = []
-    for key, row in keyed:
+    keyed, outcomes = list(zip(ids, rows, strict=True)), []
+    for key, row in tqdm(keyed, recipe, unit="example", disable=not progress):
         outcome = file.done.get(key) if file else None
         if outcome is None:
             outcome = engine.attack(row, key)

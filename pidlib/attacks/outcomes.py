@@ -14,7 +14,6 @@ from pidlib.io.strict_json import COUNT, OBJECT, TEXT, Kind, check_fields, parse
 
 SCHEMA = "pidlib-outcomes/1"
 STATUSES = ("succeeded", "failed", "skipped")
-_HEADER: dict[str, Kind] = {"schema": TEXT, "configuration": OBJECT}
 
 
 def _are_edits(value: Any) -> bool:
@@ -105,7 +104,9 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
     lines = content[:whole].split(b"\n")[:-1]
     try:
         header = parse_json(lines[0] if lines else b"")
-        check_fields(header, _HEADER, "the first line", others=True)
+        check_fields(
+            header, {"schema": TEXT, "configuration": OBJECT}, "the first line", others=True
+        )
         if header["schema"] != SCHEMA:
             raise ValueError(f"its schema is {told(header['schema'])}")
     except ValueError as problem:
@@ -145,13 +146,11 @@ class OutcomeLog:
         if self.path.is_file() and self.path.read_bytes().count(b"\n"):
             header, outcomes, whole_bytes = read_outcomes(self.path)
             stored = header["configuration"]
-            keys = sorted({*stored, *configuration})
-            changes = [
+            if changes := [
                 f"{key}: {stored.get(key)!r} there, {configuration.get(key)!r} now"
-                for key in keys
+                for key in sorted({*stored, *configuration})
                 if stored.get(key) != configuration.get(key)
-            ]
-            if changes:
+            ]:
                 raise ValueError(
                     f"{self.path.name} was made with another configuration "
                     f"({'; '.join(changes)}); give another log, or delete it"
@@ -172,9 +171,7 @@ class OutcomeLog:
 
 
 def transfer_rows(
-    rows: Sequence[Mapping[str, Any]],
-    outcomes: Iterable[Outcome],
-    ids: Sequence[int] | None = None,
+    rows: Sequence[Mapping[str, Any]], outcomes: Iterable[Outcome], ids: Sequence[int] | None = None
 ) -> list[dict[str, Any]]:
     """Attacked rows, ready to be shown to another model; ValueError for a row that was not attacked.
 
@@ -207,8 +204,7 @@ def transfer_rows(
         row = rows[places[outcome.id]]
         if row_hash(row) != outcome.row:
             raise ValueError(f"row {outcome.id} is not the text that was attacked; load that data")
-        extra = {"id": outcome.id, "kind": outcome.status}
-        attacked.append(rebuild(row, outcome.edits) | extra)
+        attacked.append(rebuild(row, outcome.edits) | {"id": outcome.id, "kind": outcome.status})
     return attacked
 
 

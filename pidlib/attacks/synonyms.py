@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -121,14 +121,12 @@ class InflectedCandidates:
 
     def __init__(self, name: str, width: int, settings: str) -> None:
         self.name, self.width, self.sha256 = name, width, _hash(settings)
-        self._synonyms: dict[str, tuple[str, ...]] = {}
+        self.synonyms = cache(self._sorted)
 
-    def synonyms(self, word: str) -> tuple[str, ...]:
+    def _sorted(self, word: str) -> tuple[str, ...]:
         """Words inflected like the given one, the best first, then by the alphabet."""
-        if word not in self._synonyms:
-            ranks = self._ranked(word)
-            self._synonyms[word] = tuple(sorted(ranks, key=lambda form: (ranks[form], form)))
-        return self._synonyms[word]
+        ranks = self._ranked(word)
+        return tuple(sorted(ranks, key=lambda form: (ranks[form], form)))
 
     def _fitting(self, word: str, others: Iterable[str]) -> Iterator[str]:
         """Forms of other words that may stand for the word."""

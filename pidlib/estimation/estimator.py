@@ -25,14 +25,9 @@ from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
 
+# Largest singular value that a map may have, about twice that of any honest fit: 1.24 in the
+# control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
 EXPANSION = 16.0
-"""Largest singular value that the map of an estimate may have.
-
-An estimate A x + b is a least-squares map, and honest ones expand: the largest singular value
-of A was 1.24 in the control that ships (6,000 pairs), 1.85 in estimates from 1,200 pairs, 4.8
-from 100 pairs and 8.3 from 100 with five edits each. About twice that is taken.
-"""
-
 TERMINAL = "terminal"
 MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states
 
@@ -135,7 +130,10 @@ class Estimator(Controller):
             text, fit = rows, closed_form(rule, rho)
             settings["batch_size"] = batch_size
         estimates = fit_estimates(found, tokenizer, text, perturbed, chosen, fit, **settings)
-        origin = _origin(found, blocks is not None, len(rows), estimates)
+        first = estimates[chosen[0]]
+        counts = {"rows": len(rows), "correct": len(rows), "truncated": 0}
+        counts |= {"tokens": first.fit.words, "width": len(first.b)}
+        origin = Origin.of(found, blocks is not None, blocks=checksums(found), **counts)
         return cls(estimates, origin, float(rho), rule, described(perturbed))
 
     def up_to(self, t: int) -> Estimator:
@@ -234,8 +232,7 @@ class Estimator(Controller):
         if not record.fits:
             raise ValueError("the controller is incomplete: it has no maps; fit it again")
         states, d = {str(t) for t in range(record.origin.depth)}, record.origin.width
-        strange = [key for key in record.fits if key not in states]
-        if strange:
+        if strange := [key for key in record.fits if key not in states]:
             raise ValueError(f"there is a map of the state {strange[0]!r} of {len(states)}")
         steps: Layout = {f"{key}.step": ("F32", (d, d)) for key in record.fits}
         return steps | {f"{key}.b": ("F32", (d,)) for key in record.fits}
@@ -262,19 +259,12 @@ def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
         raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
     if not layers:
         raise ValueError("there are no layers to correct: give at least one, such as [0]")
-    wrong = [t for t in layers if t not in range(blocks.depth)]
-    if wrong:
+    if wrong := [t for t in layers if t not in range(blocks.depth)]:
         raise ValueError(f"no state {wrong[0]!r}; there are 0 to {blocks.depth - 1}")
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one text")
     if blocks.model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
-
-
-def _origin(blocks: Blocks, named: bool, n: int, estimates: Mapping[int, Estimate]) -> Origin:
-    first = estimates[min(estimates)]
-    counts = {"rows": n, "correct": n, "tokens": first.fit.words, "truncated": 0}
-    return Origin.of(blocks, named, blocks=checksums(blocks), width=len(first.b), **counts)
 
 
 def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:

@@ -14,6 +14,7 @@ all texts in place of one control for each, and its gradient is the costate's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,15 @@ def fit_terminal(
             optimizer.param_groups[0]["lr"] = rate * pace
             with blocks.control(control, layers=sorted(steps)):
                 clean, moved = (
-                    _gap(
-                        _logits(blocks, tokenizer, [of[k] for k in part], max_length), answers[part]
-                    )
+                    _logits(blocks, tokenizer, [of[k] for k in part], max_length).log_softmax(-1)
                     for of in (rows, changed)
                 )
-            cost = (1 - share) * clean + share * moved
-            costs.append(_step(optimizer, unknown, cost))
+            gap = partial(kl_div, target=answers[part], reduction="batchmean")
+            cost = (1 - share) * gap(clean) + share * gap(moved)
+            for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
+                value.grad = slope  # only theirs: the model's weights get none
+            optimizer.step()
+            costs.append(float(cost.detach()))
             if not np.isfinite(costs[-1]):
                 raise ValueError(f"the cost is {costs[-1]} at step {step}; lower the rate {rate}")
             if checkpoint is not None and checkpoint.due:
@@ -93,17 +96,6 @@ def fit_terminal(
         t: [v[t].detach().double().cpu().numpy() for v in (steps, shifts)] for t in sorted(steps)
     }
     return {t: Affine(np.eye(len(b)) + step, b) for t, (step, b) in arrays.items()}
-
-
-def _step(optimizer: torch.optim.Adam, unknown: Sequence[Tensor], cost: Tensor) -> float:
-    for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
-        value.grad = slope  # only theirs: the model's weights get none
-    optimizer.step()
-    return float(cost.detach())
-
-
-def _gap(logits: Tensor, answers: Tensor) -> Tensor:
-    return kl_div(logits.log_softmax(-1), answers, reduction="batchmean")
 
 
 def _given(unknown: Sequence[Tensor], optimizer: torch.optim.Adam) -> dict[str, Tensor]:
