@@ -25,9 +25,8 @@ def memory_shares(
 ) -> list[dict[str, float]]:
     """Error of estimates of clean states: from a perturbed state, with more beside it.
 
-    All estimates are regressions over changed words, fitted on the first half of the rows
-    and measured on the second. No control is attached. Raises ValueError for fewer than 4 rows
-    or no changed word in either half.
+    All are regressions over changed words, fitted on the first half of the rows and measured on
+    the second, without control. Raises ValueError for fewer than 4 rows or no changed word.
 
     Parameters
     ----------
@@ -37,10 +36,9 @@ def memory_shares(
     Returns
     -------
     list of dict
-        By controlled state t >= 1: root mean squares over changed words of the second half, as
-        shares of the spread of clean states: `change`, the error of no estimate; `alone`, one
-        map of x_t; `memory`, one map of x_t and x_{t-1}; `classes`, a map of x_t for words that
-        arrive in one piece and another for those that arrive in several.
+        By state t >= 1: root mean squares as shares of the spread of clean states: `change`, of
+        no estimate; `alone`, one map of x_t; `memory`, one of x_t and x_{t-1}; `classes`, a map
+        of x_t for words that arrive in one piece and another for those in several.
 
     Source: equations kalman-memory, kalman-none.
     """

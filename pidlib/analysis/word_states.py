@@ -45,17 +45,15 @@ def word_states(
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel; a controller may be attached
-    tokenizer : transformers.PreTrainedTokenizerFast
+    model, tokenizer, batch_size
+        As for `pidlib.evaluation.predict`; a controller may be attached.
     rows, outcomes : sequences of mappings and of Outcome, in the same order
-    batch_size : int
 
     Returns
     -------
     list of WordStates
 
-    Source: Table 7 (embedding errors). Departure: the paper does not say how it compares
-    texts of different length; here word by word.
+    Source: Table 7 (embedding errors). Departure: the paper does not say how it aligns texts.
     """
     if len(rows) != len(outcomes):
         raise ValueError(f"{len(outcomes)} outcomes for {len(rows)} rows")

@@ -38,12 +38,11 @@ class Explanation(NamedTuple):
 
     Attributes
     ----------
-    outcome : Outcome
+    outcome, steps : Outcome, and tuple of Step
     probabilities : tuple of float, of the labels, before the attack
-    importance : tuple of (word, number)
-        Words that may change, most important first: how much the probability of the true label
-        falls without the word; for A2T, the size of the gradient by its embedding; none for PSO.
-    steps : tuple of Step
+    importance : tuple of (word, number), most important first
+        How much the probability of the true label falls without the word; for A2T, the size of
+        the gradient by its embedding; none for PSO.
     """
 
     outcome: Outcome

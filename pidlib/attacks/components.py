@@ -156,7 +156,7 @@ class StockParts:
             ) from problem
 
     def synonyms(self, max_candidates: int) -> Any:
-        """Swap of a word for its nearest candidates."""
+        """Swap of a word for its neighbours."""
         return ta.transformations.WordSwapEmbedding(max_candidates, self._words)
 
     def sememes(self) -> Any:

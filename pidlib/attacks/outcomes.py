@@ -17,7 +17,6 @@ STATUSES = ("succeeded", "failed", "skipped")
 
 
 def _are_edits(value: Any) -> bool:
-    """Whether a value is a list of [column, word, replacement]."""
     return isinstance(value, list) and all(
         isinstance(edit, list) and [type(part) for part in edit] == [str, int, str] and edit[1] >= 0
         for edit in value
@@ -40,14 +39,10 @@ class Outcome:
 
     Attributes
     ----------
-    id : int, index of the row in its split
-    status : str
-        `"succeeded"`: the label was right and is now wrong. `"failed"`: it stayed right;
-        the altered text is kept all the same. `"skipped"`: it was wrong before the attack.
-    edits : tuple of Edit
-    queries : int, answers that TextAttack asked for, repeated ones included
-    forwards : int, distinct texts that the model really computed
-    row : str, hash of the row's text and label
+    id, row : int, index of the row in its split, and str, hash of its text and label
+    status : `"succeeded"` (the label was right and is wrong), `"failed"`, or `"skipped"` (was wrong)
+    edits : tuple of Edit, of failed attacks too
+    queries, forwards : int, answers asked for, and distinct texts that the model really computed
     """
 
     id: int
@@ -125,12 +120,10 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
 class OutcomeLog:
     """A file of outcomes that grows by one line per example and can be resumed.
 
-    Raises ValueError when the file holds another configuration; the differing keys are named.
-
     Parameters
     ----------
     path : path, made when missing, its folder too
-    configuration : mapping, what decides the outcomes: recipe, resources, model, data, seed
+    configuration : mapping, what decides the outcomes; a file of another one is refused
     made : mapping, optional; what is only told (versions, machine) and may differ on resuming
     """
 
@@ -183,9 +176,7 @@ def transfer_rows(
 
     Returns
     -------
-    list of dict
-        In the order of the outcomes. Each row carries its `id` and, as `kind`, the outcome's
-        status; failed attacks keep their altered text, as in the published code.
+    list of dict, in the order of the outcomes, with `id` and `kind`, the status
 
     Examples
     --------
@@ -214,9 +205,8 @@ class AttackCounts(NamedTuple):
     Attributes
     ----------
     n, clean, attacked : int, rows, and right answers before and after
-    succeeded, failed, skipped : int, rows by what the attack came to
+    succeeded, failed, skipped, forwards : int, rows by outcome, and texts that the model computed
     words_changed, queries : float, medians over successes, and over all that were not skipped
-    forwards : int, distinct texts that the model computed, in all
     """
 
     n: int

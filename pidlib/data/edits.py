@@ -48,9 +48,8 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> text = "A man, well-fed, isn't 'late'."
-    >>> [text[start:end] for start, end in word_spans(text)]
-    ['A', 'man', 'well-fed', "isn't", 'late']
+    >>> word_spans("It isn't 'late'.")
+    [(0, 2), (3, 8), (10, 14)]
 
     Source: `words_from_text` of TextAttack 0.3.11. Departure: no Chinese segmentation.
     """
@@ -76,8 +75,7 @@ def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 
     Parameters
     ----------
-    row : mapping with `premise` and `hypothesis`, or `text`; other keys are passed on
-    edits : sequence of Edit, or of triples as JSON gives them back
+    row, edits : mapping with `premise` and `hypothesis`, or `text`; sequence of Edit
 
     Returns
     -------
@@ -107,11 +105,10 @@ def rebuild(row: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 
 
 def find_edits(row: Mapping[str, Any], attacked: Mapping[str, str]) -> tuple[Edit, ...]:
-    """Edits that turn the row's text into the attacked text, checked by rebuilding.
+    """Edits that turn the row's text into the attacked text; ValueError where words only moved.
 
     Of all ways to cut the attacked text between the original's separators, it is the one that
-    changes the fewest words (then the fewest letters). A split word stays one edit. Raises
-    ValueError where words were not just replaced, for example after a reordering.
+    changes the fewest words (then the fewest letters). A split word stays one edit.
 
     Parameters
     ----------

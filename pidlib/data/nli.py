@@ -32,10 +32,9 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     Parameters
     ----------
     name : str
-        `"captions"`: generated pairs that ship with pidlib. A name without a slash, such
-        as `"snli-test"`: the file `snli-test.jsonl` in the folder that the environment
-        variable PIDLIB_DATA_DIR names. A path ending in `.jsonl`: that file. A name with
-        a slash, such as `"stanfordnlp/snli"`: a data set on the hub (needs the network).
+        `"captions"`, which ship with pidlib; a name such as `"snli-test"`, a file `.jsonl` in the
+        folder PIDLIB_DATA_DIR; a path ending in `.jsonl`; or a data set on the hub, such as
+        `"stanfordnlp/snli"` (needs the network).
     split : str, optional
         `"train"` (20,000 captions, the default), `"validation"` (2,000) or `"test"` (5,000).
         A file has no splits; a hub data set needs one.
@@ -155,9 +154,7 @@ def fingerprint(rows) -> str:
 
 
 def hold_out(rows, n: int):
-    """Set exactly n rows aside for validation; no premise is in both parts.
-
-    Premises come in the order of their sha256; the last one's surplus rows are dropped.
+    """Set exactly n rows aside for validation, premises by sha256; no premise is in both parts.
 
     Parameters
     ----------

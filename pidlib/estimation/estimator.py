@@ -47,24 +47,25 @@ class _Card(Card):
 class Estimator(Controller):
     """A feedback that makes of each state the best linear estimate of its clean form.
 
-    Made by `fit` or `from_pretrained`. Attached like any controller.
+    Made by `fit` or `from_pretrained`; attached like any controller. `fit` takes what
+    `PIDController.fit` does, but no stream, and what changes a row (`RandomEdits`); by default
+    rho is 1 for the rule "terminal", 0.5 for the others. `epochs`, `rate`, `report` (gets a line
+    an epoch) and `checkpoint` (keeps an unfinished fit) are for that rule, whose `diagnose` reads
+    600 rows.
 
     Attributes
     ----------
-    estimates : dict of int to Estimate
-        Maps by state; each was fitted with those before it in place.
+    estimates : dict of int to Estimate, by state; each was fitted with those before it in place
     origin : Origin, the model and the text of the fit
     rho : float, perturbed words for each clean one in the fit
-    rule : {"regression", "wiener", "terminal"}
-        Two closed forms, or maps that keep the model's answer.
+    rule : "regression" or "wiener", closed forms, or "terminal", maps that keep the answer
     text : str, what changed the text
 
     Examples
     --------
     >>> from pidlib import RandomEdits, load_model, load_nli
-    >>> model, tokenizer = load_model("minilm-nli")
     >>> rows = load_nli("captions", split="train", n=40)
-    >>> Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), layers=[0]).controlled
+    >>> Estimator.fit(*load_model("minilm-nli"), rows, RandomEdits("typos"), layers=[0]).controlled
     (0,)
 
     Source: Wiener 1949.
@@ -99,21 +100,7 @@ class Estimator(Controller):
         report: Callable[[str], None] = lambda _: None,
         checkpoint: Checkpoint | None = None,
     ) -> Self:
-        """Fit on clean text and random changes of it; labels are not used.
-
-        Parameters
-        ----------
-        model, tokenizer, rows, seed, batch_size, max_length, blocks
-            As for `PIDController.fit`; no stream, for the rows are read several times.
-        perturbed : callable
-            What changes a row: `RandomEdits`, or as for `perturbed_rows`.
-        layers : sequence of int, optional; states to correct, by default all T
-        rho : float, by default 1 for the rule "terminal" and 0.5 for the others
-        rule : see the class
-        epochs, rate, report, checkpoint
-            For the rule "terminal": passes over the text and step of Adam, what gets a line an
-            epoch, and what keeps an unfinished fit.
-        """
+        """Fit on clean text and random changes of it; labels are not used."""
         found = free_blocks(model, blocks)
         chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
         _check(found, rows, chosen, rule)
@@ -193,12 +180,7 @@ class Estimator(Controller):
         return Static({t: kinds["estimate"] for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Records:
-        """How well each state is estimated, as rows of a table.
-
-        By state, root mean squares over words as shares of the spread of clean states: the
-        `change` that a perturbation makes, what is `left` of it, and what `clean` text pays.
-        Of the rule "terminal" on the first rows only, 600 at most.
-        """
+        """How well each state is estimated: RMS of words' errors, over the spread of clean states."""
         rows = Records()
         for t in self.controlled:
             fit = self.estimates[t].fit
@@ -249,7 +231,6 @@ class Estimator(Controller):
 
 
 def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
-    """Refuse what cannot be fitted on, or by."""
     if not isinstance(rows, Sized):
         raise ValueError(
             f"the rule {rule!r} reads its rows several times, and these are a stream; give a "

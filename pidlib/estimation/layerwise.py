@@ -143,7 +143,6 @@ def text_lengths(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
 def _moments(
     blocks: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
 ) -> _Joint:
-    """Joint moments of state t over all pairs of texts."""
     joint = None
     for clean, changed in pairs:
         both = clean.whole & changed.whole

@@ -64,8 +64,7 @@ def choose(
     ----------
     model, tokenizer, perturbed, rule, seed, report
         As for `Estimator.fit`; the held-out rows get other draws.
-    rows, held : sequence of mappings
-        Text of the fit, and labelled rows that are not among it.
+    rows, held : sequence of mappings, text of the fit, and labelled rows that are not among it
     rhos, loss : sequence of float, and float from 0 to 1
 
     Returns

@@ -1,14 +1,11 @@
 """Maps of states that keep the model's answer: a terminal cost, brought down by gradients.
 
-The closed forms of `pidlib.estimation.layerwise` ask each state to be near its clean form,
-one state after the other. What counts in the end is the answer. With p(.) the model's probabilities, x a clean
-text, x' its perturbed form, and the maps A_t, b_t of all states as unknowns, the cost is
+With p(.) the model's probabilities, x a clean text, x' its perturbed form, and the maps A_t, b_t
+of all states as unknowns, the cost, in the mean over texts, is
 
-    J = (1 - share) KL(p(x) || p_controlled(x)) + share KL(p(x) || p_controlled(x')),
+    J = (1 - share) KL(p(x) || p_controlled(x)) + share KL(p(x) || p_controlled(x')).
 
-in the mean over texts. No label enters: the answers to keep are those that the model gives
-without control. It is the terminal cost of the paper's control problem with one feedback for
-all texts in place of one control for each, and its gradient is the costate's.
+It is the terminal cost of the paper's control problem, with one feedback for all texts.
 """
 
 from __future__ import annotations
@@ -149,7 +146,6 @@ def _answers(
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], seed: int) -> list[np.ndarray]:
-    """Batches in random order, of rows of about one length."""
     random = np.random.default_rng(seed)
     order = random.permutation(len(rows))
     order = order[np.argsort(text_lengths(rows)[order], kind="stable")]
