@@ -49,14 +49,6 @@ def block_functions(
     states, functions, mask
         T + 1 tensors (B, l, d); T callables F_t with F_t(x_t) = x_{t+1}; (B, l) bool.
 
-    Examples
-    --------
-    >>> from transformers import GPT2Config, GPT2Model
-    >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)).eval()
-    >>> states, blocks, _ = block_functions(model, {"input_ids": torch.tensor([[1, 2, 3]])})
-    >>> torch.allclose(blocks[0](states[0]), states[1])
-    True
-
     Source: paper Eq. (1).
     """
     if model.training:
@@ -113,10 +105,9 @@ def block_geometry(
 
     Examples
     --------
-    >>> turn, (a, b) = torch.tensor([[0.0, -1.0], [1.0, 0.0]]), torch.eye(2).split(1, 1)
-    >>> x, mask = torch.ones(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)
-    >>> [round(v, 4) for v in block_geometry(lambda x: x @ turn.T, x, mask, a, b)][:2]
-    [1.0, 0.0]
+    >>> x, mask, frame = torch.ones(1, 1, 2), torch.ones(1, 1, dtype=torch.bool), torch.eye(2)[:, :1]
+    >>> [round(value, 4) for value in block_geometry(lambda x: 2 * x, x, mask, frame, frame)]
+    [2.0, 0.0, 1.0, 0.0, 0.0]
     """
     number("draws", draws, "at least 1")
     source = torch.Generator().manual_seed(seed)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from pidlib.analysis.word_states import unit_means
 from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.perturbations import Perturb, perturbed_rows
-from pidlib.hooks import read_states
 from pidlib.theory.wiener import shrunk
 
 
@@ -25,9 +25,8 @@ def memory_shares(
 ) -> list[dict[str, float]]:
     """Error of estimates of clean states: from a perturbed state, with more beside it.
 
-    All estimates are regressions over changed words, fitted on the first half of the rows
-    and measured on the second. No control is attached. Raises ValueError for fewer than 4 rows
-    or no changed word in either half.
+    All are regressions over changed words, fitted on the first half of the rows and measured on
+    the second, without control. Raises ValueError for fewer than 4 rows or no changed word.
 
     Parameters
     ----------
@@ -37,10 +36,9 @@ def memory_shares(
     Returns
     -------
     list of dict
-        By controlled state t >= 1: root mean squares over changed words of the second half, as
-        shares of the spread of clean states: `change`, the error of no estimate; `alone`, one
-        map of x_t; `memory`, one map of x_t and x_{t-1}; `classes`, a map of x_t for words that
-        arrive in one piece and another for those that arrive in several.
+        By state t >= 1: root mean squares as shares of the spread of clean states: `change`, of
+        no estimate; `alone`, one map of x_t; `memory`, one of x_t and x_{t-1}; `classes`, a map
+        of x_t for words that arrive in one piece and another for those in several.
 
     Source: equations kalman-memory, kalman-none.
     """
@@ -93,13 +91,10 @@ def _states(
         with torch.no_grad():
             # Of the tokens themselves: what stands after a split word moves, and is not changed.
             own = [units.means(embed(units.inputs["input_ids"])) for units in pair]
-            states = [read_states(model, units.inputs).values for units in pair]
-        both = pair[0].whole & pair[1].whole & ((own[0] - own[1]).abs().amax(1).cpu() > 1e-6)
-        means = [
-            [units.means(x)[both].cpu().numpy() for x in values]
-            for units, values in zip(pair, states, strict=True)
-        ]
-        batches.append((*means, (pair[1].sizes()[both] > 1).numpy()))
+        moves = (own[0] - own[1]).abs().amax(1).cpu() > 1e-6
+        both = (pair[0].whole & pair[1].whole & moves).numpy()
+        means = (list(unit_means(model, units)[both].swapaxes(0, 1)) for units in pair)
+        batches.append((*means, pair[1].sizes().numpy()[both] > 1))
     *both, split = zip(*batches, strict=True)
     joined = ([np.concatenate(state) for state in zip(*parts, strict=True)] for parts in both)
     words = _Words(*joined, np.concatenate(split))

@@ -61,15 +61,12 @@ def error_profiles(
 ) -> ErrorProfiles:
     """Compare the error of P control with what Theorem 1 says of it.
 
-    Raises ValueError for another scheme, some states only, or no pair of as many tokens.
-
     Parameters
     ----------
-    model, tokenizer
-        As `load_model` returns them.
+    model, tokenizer, batch_size
+        As for `pidlib.evaluation.predict`.
     controller : PIDController of scheme P on all states: the setting of the theorem
     rows, attacked : sequences of mappings, as they were and after an attack
-    batch_size : int
 
     Returns
     -------
@@ -127,7 +124,6 @@ def error_profiles(
 
 
 def _split(v: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
-    """Parts in and off a subspace."""
     inside = (v @ basis) @ basis.T
     return inside, v - inside
 
@@ -151,14 +147,12 @@ def outside_norms(
     ----------
     model, tokenizer, rows, batch_size
         As for `error_profiles`.
-    bases : Eigenbases of a fitted controller
-    variance : float, share kept by the subspaces
+    bases, variance : Eigenbases of a fitted controller, and the share kept of them
 
     Returns
     -------
-    dict of str to (T,) array
-        By term, P, I and D: mean over real tokens of |Q_t s_t|, where s_t is x_t, the sum
-        of x_0 to x_t, or x_t - x_{t-1} (x_0 at t = 0).
+    dict of str to (T,) array, by term, P, I and D
+        Mean over real tokens of |Q_t s_t|, s_t being x_t, the sum of x_0 to x_t, or x_t - x_{t-1}.
 
     Source: Table 7 (embedding errors). Departure: a length for each term; the paper prints
     one for "the combination of P, I, and D" and does not say which.

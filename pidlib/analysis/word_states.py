@@ -45,17 +45,15 @@ def word_states(
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel; a controller may be attached
-    tokenizer : transformers.PreTrainedTokenizerFast
+    model, tokenizer, batch_size
+        As for `pidlib.evaluation.predict`; a controller may be attached.
     rows, outcomes : sequences of mappings and of Outcome, in the same order
-    batch_size : int
 
     Returns
     -------
     list of WordStates
 
-    Source: Table 7 (embedding errors). Departure: the paper does not say how it compares
-    texts of different length; here word by word.
+    Source: Table 7 (embedding errors). Departure: the paper does not say how it aligns texts.
     """
     if len(rows) != len(outcomes):
         raise ValueError(f"{len(outcomes)} outcomes for {len(rows)} rows")
@@ -68,7 +66,7 @@ def word_states(
         edits = [outcome.edits for outcome in outcomes[start : start + batch_size]]
         moved = [rebuild(*pair) for pair in zip(part, edits, strict=True)]
         pair = paired_units(tokenizer, part, edits, moved, input_device(model))
-        clean, attacked = (_means(model, units) for units in pair)
+        clean, attacked = (unit_means(model, units) for units in pair)
         whole = (pair[0].whole & pair[1].whole).numpy()
         words = [_words(*pair) for pair in zip(part, edits, strict=True)]
         special = (len(whole) - sum(map(len, words))) // len(words)  # as many in each row
@@ -90,7 +88,7 @@ def _words(row: Mapping[str, Any], edits: Sequence[Edit]) -> list[tuple[str, boo
     return [(word, (column, k) in places) for column, k, word in words_of(row)]
 
 
-def _means(model: Any, units: Units) -> np.ndarray:
+def unit_means(model: Any, units: Units) -> np.ndarray:
     """Mean states (U, T + 1, d) of each unit."""
     with torch.no_grad():
         states = read_states(model, units.inputs).values
@@ -111,11 +109,8 @@ def relative_errors(states: Sequence[WordStates], edited: bool) -> np.ndarray:
 
     Source: Table 7; here relative, so that layers can be compared.
     """
-    parts = [
-        np.linalg.norm(s.attacked - s.clean, axis=-1) / np.linalg.norm(s.clean, axis=-1)
-        for s in states
-    ]
-    chosen = [p[s.edited == edited] for p, s in zip(parts, states, strict=True)]
-    if not any(map(len, chosen)):
+    chosen = [(s.clean[s.edited == edited], s.attacked[s.edited == edited]) for s in states]
+    if not any(len(x) for x, _ in chosen):
         raise ValueError(f"no word that was {'edited' if edited else 'left alone'}")
-    return np.concatenate(chosen).mean(0)
+    x, z = map(np.concatenate, zip(*chosen, strict=True))
+    return (np.linalg.norm(z - x, axis=-1) / np.linalg.norm(x, axis=-1)).mean(0)

@@ -1,7 +1,4 @@
-"""Attacks on a classifier of text: four recipes, resumable, stored as edits.
-
-TextAttack is imported when an attack starts, not before.
-"""
+"""Attacks on a classifier of text: four recipes, resumable, stored as edits."""
 
 from __future__ import annotations
 
@@ -39,24 +36,20 @@ def attack(
     """Attack every row and return what became of it.
 
     Each row has its own random seed, made of `seed` and its id: a run in parts, resumed or in
-    another order has the same outcomes. The global random states are left as they were. Raises
-    ValueError for a setting out of range, ids that repeat or a log of another configuration, and
-    FileNotFoundError for resources that are not there, with the remedy.
+    another order has the same outcomes. Raises ValueError for a setting out of range, ids that
+    repeat or a log of another configuration, FileNotFoundError for resources that are not there.
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
+    model, tokenizer
         Sequence classifier with named labels. With a controller attached, the attacker sees
         the controlled model (an adaptive attack); without, the examples can be shown to a
         controlled model afterwards (a transfer attack, the paper's protocol).
-    tokenizer : transformers.PreTrainedTokenizerBase
     rows : sequence of mappings with `label` and `premise` and `hypothesis`, or `text`
         TextBugger changes premise and hypothesis, the other recipes only the hypothesis.
     recipe : str in `RECIPES`
-    resources : str in `RESOURCES`, or Candidates
-        Where synonyms come from; `"ppdb-wide"` has about twice the words, `"stock"` downloads.
-    seed : int, at least 0
-    ids : sequence of int, optional; of the rows in their split, by default 0, 1, ...
+    resources : str in `RESOURCES`, or Candidates; where synonyms come from
+    seed, ids : int, and sequence of int (by default 0, 1, ...), the rows' places in their split
     log : path, optional; file of outcomes, taken up where it ends
     data, about : str and mapping, optional
         Name of the data, and what else must agree on resuming, such as a controller's settings.
@@ -76,6 +69,8 @@ def attack(
             f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
             "them for the text as it is (None: no limit)"
         )
+    from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
+
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
     file = None
     if log is not None:
@@ -83,13 +78,8 @@ def attack(
 
         configuration = engine.configuration() | {"data": data, "about": dict(about or {})}
         file = OutcomeLog(log, configuration, {"versions": versions(), "machine": machine()})
-    keyed = zip(ids, rows, strict=True)
-    if progress:
-        from tqdm.auto import tqdm
-
-        keyed = tqdm(keyed, desc=recipe, unit="example", total=len(rows))
-    outcomes = []
-    for key, row in keyed:
+    keyed, outcomes = list(zip(ids, rows, strict=True)), []
+    for key, row in tqdm(keyed, recipe, unit="example", disable=not progress):
         outcome = file.done.get(key) if file else None
         if outcome is None:
             outcome = engine.attack(row, key)
@@ -118,8 +108,7 @@ def explain(
     ----------
     model, tokenizer, recipe, resources, seed, max_length
         As for `attack`.
-    row : mapping
-    id : int, the row's; with the same seed, the attack is the one that `attack` makes
+    row, id : mapping and int; with the same seed and id, the attack is the one of `attack`
 
     Returns
     -------

@@ -38,12 +38,11 @@ class Explanation(NamedTuple):
 
     Attributes
     ----------
-    outcome : Outcome
+    outcome, steps : Outcome, and tuple of Step
     probabilities : tuple of float, of the labels, before the attack
-    importance : tuple of (word, number)
-        Words that may change, most important first: how much the probability of the true label
-        falls without the word; for A2T, the size of the gradient by its embedding; none for PSO.
-    steps : tuple of Step
+    importance : tuple of (word, number), most important first
+        How much the probability of the true label falls without the word; for A2T, the size of
+        the gradient by its embedding; none for PSO.
     """
 
     outcome: Outcome
@@ -103,11 +102,10 @@ class Engine:
         """What decides the outcomes, as the header of a log holds it."""
         from importlib.metadata import version
 
-        modules = list(self.victim.model.modules())
-        hooked = any(m._forward_pre_hooks or m._forward_hooks for m in modules)
+        model = self.victim.model
         return self._settings | {
-            "weights_sha256": weights_sha256(self.victim.model),
-            "hooked": hooked,
+            "weights_sha256": weights_sha256(model),
+            "hooked": any(m._forward_pre_hooks or m._forward_hooks for m in model.modules()),
             "textattack": version("textattack"),
         }
 
@@ -144,7 +142,11 @@ class Engine:
         steps = []
         while "previous_attacked_text" in text.attack_attrs:
             before = text.attack_attrs["previous_attacked_text"]
-            changed = _changed(before, text)
+            changed = [
+                (old[slice(*word_spans(old)[edit.word])], edit.replacement)
+                for old, new in zip(_columns(before), _columns(text), strict=True)
+                for edit in find_edits({"text": old}, {"text": new})
+            ]
             if changed:  # a particle may stay where it is
                 old, new = (" … ".join(words) for words in zip(*changed, strict=True))
                 steps.append(Step(old, new, _columns(text)[-1], self._probabilities(text)))
@@ -161,8 +163,8 @@ class Engine:
         if method == "gradient":
             gradient = self.victim.get_grad(text.tokenizer_input)["gradient"]
             tokens = text.align_with_model_tokens(self.victim)
-            sizes = {k: np.abs(gradient[tokens[k]].mean(0)).sum() for k in places if tokens[k]}
-            scores = {k: float(size) for k, size in sizes.items()}
+            sizes = {k: gradient[tokens[k]].mean(0) for k in places if tokens[k]}
+            scores = {k: float(np.abs(size).sum()) for k, size in sizes.items()}
         else:
             without = {k: self._probabilities(text.delete_word_at_index(k)) for k in places}
             scores = {k: start - answer[label] for k, answer in without.items()}
@@ -177,15 +179,6 @@ def _example(row: Mapping[str, Any], key: int) -> OrderedDict[str, str]:
     if not word_spans(row[columns[-1]]):
         raise ValueError(f"row {key} has no word in {columns[-1]!r} that could change")
     return OrderedDict((column, row[column]) for column in columns)
-
-
-def _changed(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Words replaced between two texts of one example, in any column."""
-    return [
-        (old[slice(*word_spans(old)[edit.word])], edit.replacement)
-        for old, new in zip(_columns(before), _columns(after), strict=True)
-        for edit in find_edits({"text": old}, {"text": new})
-    ]
 
 
 def _columns(text: Any) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from pidlib.models import base_folder
 ta = load_textattack()
 _word_swaps = ta.transformations.word_swaps
 _encoders = ta.constraints.semantics.sentence_encoders
-_is_word_swap = ta.shared.validators.transformation_consists_of_word_swaps
 
 
 class SynonymSwap(_word_swaps.WordSwap):
@@ -62,10 +61,6 @@ class SamePartOfSpeech(ta.constraints.Constraint):
         if not a or not b or a & b:
             return True
         return self.allow_verb_noun_swap and bool(a & {"NOUN", "VERB"} and b & {"NOUN", "VERB"})
-
-    def check_compatibility(self, transformation: Any) -> bool:
-        """Tell that only swaps of words are tested."""
-        return _is_word_swap(transformation)
 
 
 class SameMeaning(_encoders.sentence_bert.SBERT):
@@ -139,17 +134,17 @@ class StockParts:
 
     def __init__(self, recipe: str) -> None:
         needs = {"a2t": (), "pso": ("OpenHowNet",)}.get(recipe, ("tensorflow", "tensorflow_hub"))
-        absent = [name for name in needs if find_spec(name) is None]
-        if absent:
+        if absent := [name for name in needs if find_spec(name) is None]:
             raise FileNotFoundError(
                 f"resources='stock' needs {' and '.join(absent)} for {recipe} (pip install them), "
                 "and the network for TextAttack's word lists and vectors; without them use one "
                 f"of {list(OFFLINE)}"
             )
         try:
-            self._sememes = ta.transformations.WordSwapHowNet() if recipe == "pso" else None
-            if recipe != "pso":
-                self._embedding = ta.shared.WordEmbedding.counterfitted_GLOVE_embedding()
+            counterfitted = ta.shared.WordEmbedding.counterfitted_GLOVE_embedding
+            self._words = (
+                ta.transformations.WordSwapHowNet() if recipe == "pso" else counterfitted()
+            )
             import nltk
 
             for name in ("averaged_perceptron_tagger_eng", "universal_tagset"):
@@ -161,17 +156,17 @@ class StockParts:
             ) from problem
 
     def synonyms(self, max_candidates: int) -> Any:
-        """Swap of a word for its nearest candidates."""
-        return ta.transformations.WordSwapEmbedding(max_candidates, self._embedding)
+        """Swap of a word for its neighbours."""
+        return ta.transformations.WordSwapEmbedding(max_candidates, self._words)
 
     def sememes(self) -> Any:
         """Swap of a word for those with the same sememes."""
-        return self._sememes
+        return self._words
 
     def word_constraints(self, min_cosine: float, allow_verb_noun_swap: bool) -> list:
         """Constraints on the new word by itself."""
         return [
-            ta.constraints.semantics.WordEmbeddingDistance(self._embedding, min_cos_sim=min_cosine),
+            ta.constraints.semantics.WordEmbeddingDistance(self._words, min_cos_sim=min_cosine),
             ta.constraints.grammaticality.PartOfSpeech(allow_verb_noun_swap=allow_verb_noun_swap),
         ]
 

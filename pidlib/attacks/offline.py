@@ -62,9 +62,8 @@ def _offer_function_words(nltk: Any) -> None:
 @cache
 def sentence_encoder() -> Any:
     """Return the embedded MiniLM as a sentence-transformers model on the CPU."""
-    from pidlib.models import base_folder
-
-    folder = base_folder(check=True)
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu")
+    from pidlib.models import base_folder
+
+    return SentenceTransformer(str(base_folder(check=True)), device="cpu")

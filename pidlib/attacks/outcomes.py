@@ -14,11 +14,9 @@ from pidlib.io.strict_json import COUNT, OBJECT, TEXT, Kind, check_fields, parse
 
 SCHEMA = "pidlib-outcomes/1"
 STATUSES = ("succeeded", "failed", "skipped")
-_HEADER: dict[str, Kind] = {"schema": TEXT, "configuration": OBJECT}
 
 
 def _are_edits(value: Any) -> bool:
-    """Whether a value is a list of [column, word, replacement]."""
     return isinstance(value, list) and all(
         isinstance(edit, list) and [type(part) for part in edit] == [str, int, str] and edit[1] >= 0
         for edit in value
@@ -41,14 +39,10 @@ class Outcome:
 
     Attributes
     ----------
-    id : int, index of the row in its split
-    status : str
-        `"succeeded"`: the label was right and is now wrong. `"failed"`: it stayed right;
-        the altered text is kept all the same. `"skipped"`: it was wrong before the attack.
-    edits : tuple of Edit
-    queries : int, answers that TextAttack asked for, repeated ones included
-    forwards : int, distinct texts that the model really computed
-    row : str, hash of the row's text and label
+    id, row : int, index of the row in its split, and str, hash of its text and label
+    status : `"succeeded"` (the label was right and is wrong), `"failed"`, or `"skipped"` (was wrong)
+    edits : tuple of Edit, of failed attacks too
+    queries, forwards : int, answers asked for, and distinct texts that the model really computed
     """
 
     id: int
@@ -105,7 +99,9 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
     lines = content[:whole].split(b"\n")[:-1]
     try:
         header = parse_json(lines[0] if lines else b"")
-        check_fields(header, _HEADER, "the first line", others=True)
+        check_fields(
+            header, {"schema": TEXT, "configuration": OBJECT}, "the first line", others=True
+        )
         if header["schema"] != SCHEMA:
             raise ValueError(f"its schema is {told(header['schema'])}")
     except ValueError as problem:
@@ -124,12 +120,10 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
 class OutcomeLog:
     """A file of outcomes that grows by one line per example and can be resumed.
 
-    Raises ValueError when the file holds another configuration; the differing keys are named.
-
     Parameters
     ----------
     path : path, made when missing, its folder too
-    configuration : mapping, what decides the outcomes: recipe, resources, model, data, seed
+    configuration : mapping, what decides the outcomes; a file of another one is refused
     made : mapping, optional; what is only told (versions, machine) and may differ on resuming
     """
 
@@ -145,13 +139,11 @@ class OutcomeLog:
         if self.path.is_file() and self.path.read_bytes().count(b"\n"):
             header, outcomes, whole_bytes = read_outcomes(self.path)
             stored = header["configuration"]
-            keys = sorted({*stored, *configuration})
-            changes = [
+            if changes := [
                 f"{key}: {stored.get(key)!r} there, {configuration.get(key)!r} now"
-                for key in keys
+                for key in sorted({*stored, *configuration})
                 if stored.get(key) != configuration.get(key)
-            ]
-            if changes:
+            ]:
                 raise ValueError(
                     f"{self.path.name} was made with another configuration "
                     f"({'; '.join(changes)}); give another log, or delete it"
@@ -172,9 +164,7 @@ class OutcomeLog:
 
 
 def transfer_rows(
-    rows: Sequence[Mapping[str, Any]],
-    outcomes: Iterable[Outcome],
-    ids: Sequence[int] | None = None,
+    rows: Sequence[Mapping[str, Any]], outcomes: Iterable[Outcome], ids: Sequence[int] | None = None
 ) -> list[dict[str, Any]]:
     """Attacked rows, ready to be shown to another model; ValueError for a row that was not attacked.
 
@@ -186,9 +176,7 @@ def transfer_rows(
 
     Returns
     -------
-    list of dict
-        In the order of the outcomes. Each row carries its `id` and, as `kind`, the outcome's
-        status; failed attacks keep their altered text, as in the published code.
+    list of dict, in the order of the outcomes, with `id` and `kind`, the status
 
     Examples
     --------
@@ -207,8 +195,7 @@ def transfer_rows(
         row = rows[places[outcome.id]]
         if row_hash(row) != outcome.row:
             raise ValueError(f"row {outcome.id} is not the text that was attacked; load that data")
-        extra = {"id": outcome.id, "kind": outcome.status}
-        attacked.append(rebuild(row, outcome.edits) | extra)
+        attacked.append(rebuild(row, outcome.edits) | {"id": outcome.id, "kind": outcome.status})
     return attacked
 
 
@@ -218,9 +205,8 @@ class AttackCounts(NamedTuple):
     Attributes
     ----------
     n, clean, attacked : int, rows, and right answers before and after
-    succeeded, failed, skipped : int, rows by what the attack came to
+    succeeded, failed, skipped, forwards : int, rows by outcome, and texts that the model computed
     words_changed, queries : float, medians over successes, and over all that were not skipped
-    forwards : int, distinct texts that the model computed, in all
     """
 
     n: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pidlib.attacks.components import HomoglyphSwap, OfflineParts, StockParts
@@ -149,6 +149,4 @@ def _attack(victim: Victim, constraints: list, transformation: Any, search: Any)
     return ta.Attack(goal, constraints, transformation, search)
 
 
-RECIPES: dict[str, Callable[..., Any]] = {
-    recipe.__name__: recipe for recipe in (a2t, pso, textbugger, textfooler)
-}
+RECIPES = {recipe.__name__: recipe for recipe in (a2t, pso, textbugger, textfooler)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +37,10 @@ def candidates(name: str, recipe: str = "textfooler") -> Candidates:
     Parameters
     ----------
     name : str
-        `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs
-        of PPDB from the folder `PIDLIB_DATA_DIR`, with neighbours by the embedded MiniLM.
-        A2T takes nearer neighbours only, and PSO takes WordNet's words in their place.
-        `"ppdb-wide"`: for a stronger attacker, cosines 0.05 lower, and twice the words that
-        TextBugger tries; PSO gets twice the particles. (TextAttack downloads `"stock"`.)
+        `"lexicon"`: our own, true synonyms of what captions speak of. `"ppdb"`: pairs of PPDB
+        from the folder `PIDLIB_DATA_DIR`, and neighbours by the embedded MiniLM, nearer ones for
+        A2T; for PSO WordNet's words. `"ppdb-wide"`, for a stronger attacker: cosines 0.05 lower,
+        twice the words that TextBugger tries and the particles of PSO.
     recipe : str
 
     Returns
@@ -70,8 +69,7 @@ def words_for(mix: str, name: str) -> Candidates:
 
     Parameters
     ----------
-    mix : str in `MIXES`; `"words"` pools what all recipes use of the source
-    name : str, as for `candidates`, or `"wordnet"`
+    mix, name : str in `MIXES` (`"words"` pools what all recipes use), and str in `SOURCES`
 
     Returns
     -------
@@ -121,14 +119,12 @@ class InflectedCandidates:
 
     def __init__(self, name: str, width: int, settings: str) -> None:
         self.name, self.width, self.sha256 = name, width, _hash(settings)
-        self._synonyms: dict[str, tuple[str, ...]] = {}
+        self.synonyms = cache(self._sorted)
 
-    def synonyms(self, word: str) -> tuple[str, ...]:
+    def _sorted(self, word: str) -> tuple[str, ...]:
         """Words inflected like the given one, the best first, then by the alphabet."""
-        if word not in self._synonyms:
-            ranks = self._ranked(word)
-            self._synonyms[word] = tuple(sorted(ranks, key=lambda form: (ranks[form], form)))
-        return self._synonyms[word]
+        ranks = self._ranked(word)
+        return tuple(sorted(ranks, key=lambda form: (ranks[form], form)))
 
     def _fitting(self, word: str, others: Iterable[str]) -> Iterator[str]:
         """Forms of other words that may stand for the word."""
@@ -196,7 +192,6 @@ class PpdbCandidates(InflectedCandidates):
         return {word: k for k, word in enumerate(words)}, vectors
 
     def _ranked(self, word: str) -> dict[str, float]:
-        """The nearest first."""
         if not WORD.fullmatch(word):
             return {}
         places, vectors = self._space

@@ -44,12 +44,9 @@ class WordNet:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = Path(folder) if folder is not None else wordnet_folder()
+        self.files_sha256 = [sha256(self.folder / name) for name in FILES]
+        self._data = {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS}
         self.above = cache(self._above)
-
-    @cached_property
-    def files_sha256(self) -> list[str]:
-        """Hashes of the files."""
-        return [sha256(self.folder / name) for name in FILES]
 
     def cousins(self, noun: str) -> set[str]:
         """Nouns of one lexicographers' file that meet a noun one or two steps above, first senses only."""
@@ -57,10 +54,9 @@ class WordNet:
         top = near | self._step(near, "wider")
         below = self._step(top, "narrower")
         cousins = (below | self._step(below, "narrower")) - top
-        alike = [self.synset("noun", place) for place in cousins]
         return {
             word
-            for synset in alike
+            for synset in (self.synset("noun", place) for place in cousins)
             for word in synset.words
             if synset.subject == self.subject(noun) and self.meanings(word)[0] in cousins
         } - {noun}
@@ -108,7 +104,3 @@ class WordNet:
                     word, _, count, *rest = line.split()
                     places[word] = tuple(map(int, rest[-int(count) :]))
         return index
-
-    @cached_property
-    def _data(self) -> dict[str, bytes]:
-        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS}

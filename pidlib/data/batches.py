@@ -75,17 +75,15 @@ def batches(
 ) -> Iterator[Batch]:
     """Yield the rows as batches, longest first.
 
-    Rows of like length share a batch, so little is spent on padding; the longest come first,
-    so that a lack of memory shows at once. A stream (what has no length) is read once, never
-    held, and sorted within windows of 64 batches. Raises ValueError for no rows, missing keys,
-    or a `batch_size` below 1.
+    Rows of like length share a batch, so little is spent on padding. A stream (what has no
+    length) is read once, never held, and sorted within windows of 64 batches. Raises ValueError
+    for no rows, missing keys, or a `batch_size` below 1.
 
     Parameters
     ----------
     tokenizer : the model's own; its padding side is kept
     rows : iterable of mappings with `premise` and `hypothesis` (or `text`), `label` if known
-    batch_size : int
-    max_length : int, tokens per row; longer rows are cut and counted
+    batch_size, max_length : int, rows per batch, and tokens per row; longer rows are cut
     device : torch.device, optional
 
     Yields

@@ -10,9 +10,9 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 def label_order(config: Any) -> list[int]:
-    """Columns of a model's logits in the order of `LABELS`.
+    """Columns of a model's logits in the order of `LABELS`, for `logits[:, order]`.
 
-    Raises ValueError for three placeholders such as LABEL_0, which do not tell the order.
+    The identity where `id2label` has other names; ValueError for placeholders such as LABEL_0.
 
     Parameters
     ----------
@@ -21,8 +21,6 @@ def label_order(config: Any) -> list[int]:
     Returns
     -------
     list of int
-        Such that `logits[:, order]` has the columns entailment, neutral, contradiction; the
-        identity for a model whose `id2label` has other names.
 
     Examples
     --------

@@ -14,9 +14,8 @@ FORMS = ("singular", "plural", "words", "ing", "participle")
 class Lexicon:
     """Words grouped into concepts; the words of one concept mean the same.
 
-    Each concept holds one list of words per inflection, head word first. No word belongs to
-    two concepts, so a swap by a synonym never changes what a caption says. The captions use
-    only the first two words of a list; the others are met only under attack.
+    Each concept holds one list of words per inflection; the captions use only the first two of
+    a list. No word belongs to two concepts, so a swap never changes what a caption says.
 
     Parameters
     ----------
@@ -24,9 +23,8 @@ class Lexicon:
 
     Examples
     --------
-    >>> lexicon = Lexicon.load()
-    >>> lexicon.synonyms("dogs"), lexicon.synonyms("zebra")
-    (['canines', 'hounds', 'pooches', 'doggies'], [])
+    >>> Lexicon.load().synonyms("dogs")
+    ['canines', 'hounds', 'pooches', 'doggies']
     """
 
     def __init__(self, content: dict[str, Any]) -> None:

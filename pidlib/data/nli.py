@@ -32,10 +32,9 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     Parameters
     ----------
     name : str
-        `"captions"`: generated pairs that ship with pidlib. A name without a slash, such
-        as `"snli-test"`: the file `snli-test.jsonl` in the folder that the environment
-        variable PIDLIB_DATA_DIR names. A path ending in `.jsonl`: that file. A name with
-        a slash, such as `"stanfordnlp/snli"`: a data set on the hub (needs the network).
+        `"captions"`, which ship with pidlib; a name such as `"snli-test"`, a file `.jsonl` in the
+        folder PIDLIB_DATA_DIR; a path ending in `.jsonl`; or a data set on the hub, such as
+        `"stanfordnlp/snli"` (needs the network).
     split : str, optional
         `"train"` (20,000 captions, the default), `"validation"` (2,000) or `"test"` (5,000).
         A file has no splits; a hub data set needs one.
@@ -59,7 +58,7 @@ def load_nli(name: str, split: str | None = None, n: int | None = None) -> Datas
     if name == "captions":
         if (split := split or "train") not in SPLITS:
             raise ValueError(f"unknown split {split!r}; use one of {', '.join(SPLITS)}")
-        rows = _captions(split)
+        rows = _captions(ASSETS / f"captions-{split}.jsonl.gz")
         if n is not None and n > len(rows):
             raise ValueError(f"n is {n}; the {split} split has {len(rows)} rows, so give no more")
         return _dataset(rows[:n])
@@ -119,15 +118,15 @@ def read_jsonl(path: Path, n: int | None = None) -> list[dict]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-                rows.append({key: row[key] for key in COLUMNS})
+                content = json.loads(line)
+                row = {key: content[key] for key in COLUMNS}
             except (json.JSONDecodeError, KeyError, TypeError) as error:
                 problem = f"{error!r}; each line is a JSON object with the keys {COLUMNS}"
-            else:
+                raise ValueError(f"{path.name}, line {number}: {problem}") from None
+            if row["label"] not in (0, 1, 2):
                 problem = f"label {row['label']!r} is not 0, 1 or 2 ({', '.join(LABELS)})"
-                problem = "" if row["label"] in (0, 1, 2) else problem
-            if problem:
                 raise ValueError(f"{path.name}, line {number}: {problem}")
+            rows.append(row)
     return rows
 
 
@@ -155,9 +154,7 @@ def fingerprint(rows) -> str:
 
 
 def hold_out(rows, n: int):
-    """Set exactly n rows aside for validation; no premise is in both parts.
-
-    Premises come in the order of their sha256; the last one's surplus rows are dropped.
+    """Set exactly n rows aside for validation, premises by sha256; no premise is in both parts.
 
     Parameters
     ----------
@@ -176,21 +173,14 @@ def hold_out(rows, n: int):
     """
     if not 1 <= n < len(rows):
         raise ValueError(f"cannot hold out {n} of {len(rows)} rows")
-    places: dict[str, list[int]] = {}
-    for k, premise in enumerate(rows["premise"]):
-        places.setdefault(premise, []).append(k)
-    order = sorted(places, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
-    held: list[int] = []
-    while len(held) < n:
-        held += places.pop(order.pop(0))
-    rest = sorted(k for group in places.values() for k in group)
-    return rows.select(rest), rows.select(sorted(held[:n]))
+    keys = [hashlib.sha256(premise.encode()).hexdigest() for premise in rows["premise"]]
+    held = sorted(range(len(rows)), key=keys.__getitem__)[:n]
+    used = {keys[k] for k in held}
+    rest = [k for k, key in enumerate(keys) if key not in used]
+    return rows.select(rest), rows.select(sorted(held))
 
 
-@cache
-def _captions(split: str) -> list[dict]:
-    """Captions that ship; `experiments.captions` made them."""
-    return read_jsonl(ASSETS / f"captions-{split}.jsonl.gz")
+_captions = cache(read_jsonl)
 
 
 def _dataset(rows: list[dict]) -> Dataset:

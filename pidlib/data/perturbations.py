@@ -44,9 +44,8 @@ class RandomEdits:
 
     Examples
     --------
-    >>> row = {"premise": "A man rides a bicycle.", "hypothesis": "A man is outside."}
-    >>> RandomEdits("typos", edits=1)(row, np.random.default_rng(2))
-    (Edit(column='premise', word=2, replacement='rieds'),)
+    >>> RandomEdits("typos", edits=1)({"text": "A man rides."}, np.random.default_rng(2))
+    (Edit(column='text', word=2, replacement='ries'),)
     """
 
     mix: str | Mapping[str, float] = "typos"
@@ -88,7 +87,6 @@ class RandomEdits:
         return tuple(sorted(edits, key=lambda edit: (COLUMNS.index(edit.column), edit.word)))
 
     def _change(self, kind: str, word: str, random: np.random.Generator) -> str | None:
-        """The word after one edit, or None where it cannot be made."""
         if kind == "drop":
             return ""
         if kind != "synonym":

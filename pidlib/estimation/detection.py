@@ -25,12 +25,22 @@ def innovation_scores(
     states = list(controller.feedback)
     if not states:
         raise ValueError("the controller controls no state, so it has no innovation to score")
-    scores = np.zeros((len(rows), len(states)))
-    with controller.claimed(model) as blocks:
+    scores, sizes = np.zeros((len(rows), len(states))), {}
+
+    def begin() -> Any:
+        law = controller.begin()
+
+        def control(t: int, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
+            new = law(t, x, mask)
+            if new is not None:  # at padding the control is 0
+                sizes[t] = ((new - x).norm(dim=-1) / x.norm(dim=-1).clamp_min(1e-12)).amax(-1)
+            return new
+
+        return control
+
+    with controller.claimed(model) as blocks, torch.inference_mode():
         for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            sizes: dict[int, torch.Tensor] = {}
-            begin = _watching(controller, sizes)
-            with torch.inference_mode(), blocks.control(begin=begin, layers=controller.hooked):
+            with blocks.control(begin=begin, layers=controller.hooked):
                 model(**batch.inputs)
             for column, t in enumerate(states):
                 scores[batch.indices, column] = sizes[t].double().cpu().numpy()
@@ -52,11 +62,7 @@ class Detector(NamedTuple):
 
     @classmethod
     def fit(
-        cls,
-        model: Any,
-        tokenizer: Any,
-        rows: Sequence[Mapping[str, Any]],
-        controller: Controller,
+        cls, model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], controller: Controller
     ) -> Detector:
         """Learn from at least 2 clean rows, better hundreds, how large innovations usually are."""
         if len(rows) < 2:
@@ -152,21 +158,3 @@ def _area(clean: np.ndarray, attacked: np.ndarray) -> float:
     ranks = rankdata(np.concatenate([clean, attacked]))[len(clean) :]
     m = len(attacked)
     return float((ranks.sum() - m * (m + 1) / 2) / (m * len(clean)))
-
-
-def _watching(controller: Controller, sizes: dict[int, torch.Tensor]) -> Any:
-    """The controller's law, with the size of each control noted down; it is 0 at padding."""
-
-    def begin() -> Any:
-        law = controller.begin()
-
-        def control(t: int, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
-            new = law(t, x, mask)
-            if new is not None:
-                size = (new - x).norm(dim=-1) / x.norm(dim=-1).clamp_min(1e-12)
-                sizes[t] = size.amax(-1)
-            return new
-
-        return control
-
-    return begin

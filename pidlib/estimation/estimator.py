@@ -25,14 +25,9 @@ from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
 
+# Largest singular value that a map may have, about twice that of any honest fit: 1.24 in the
+# control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
 EXPANSION = 16.0
-"""Largest singular value that the map of an estimate may have.
-
-An estimate A x + b is a least-squares map, and honest ones expand: the largest singular value
-of A was 1.24 in the control that ships (6,000 pairs), 1.85 in estimates from 1,200 pairs, 4.8
-from 100 pairs and 8.3 from 100 with five edits each. About twice that is taken.
-"""
-
 TERMINAL = "terminal"
 MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states
 
@@ -52,24 +47,25 @@ class _Card(Card):
 class Estimator(Controller):
     """A feedback that makes of each state the best linear estimate of its clean form.
 
-    Made by `fit` or `from_pretrained`. Attached like any controller.
+    Made by `fit` or `from_pretrained`; attached like any controller. `fit` takes what
+    `PIDController.fit` does, but no stream, and what changes a row (`RandomEdits`); by default
+    rho is 1 for the rule "terminal", 0.5 for the others. `epochs`, `rate`, `report` (gets a line
+    an epoch) and `checkpoint` (keeps an unfinished fit) are for that rule, whose `diagnose` reads
+    600 rows.
 
     Attributes
     ----------
-    estimates : dict of int to Estimate
-        Maps by state; each was fitted with those before it in place.
+    estimates : dict of int to Estimate, by state; each was fitted with those before it in place
     origin : Origin, the model and the text of the fit
     rho : float, perturbed words for each clean one in the fit
-    rule : {"regression", "wiener", "terminal"}
-        Two closed forms, or maps that keep the model's answer.
+    rule : "regression" or "wiener", closed forms, or "terminal", maps that keep the answer
     text : str, what changed the text
 
     Examples
     --------
     >>> from pidlib import RandomEdits, load_model, load_nli
-    >>> model, tokenizer = load_model("minilm-nli")
     >>> rows = load_nli("captions", split="train", n=40)
-    >>> Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), layers=[0]).controlled
+    >>> Estimator.fit(*load_model("minilm-nli"), rows, RandomEdits("typos"), layers=[0]).controlled
     (0,)
 
     Source: Wiener 1949.
@@ -104,21 +100,7 @@ class Estimator(Controller):
         report: Callable[[str], None] = lambda _: None,
         checkpoint: Checkpoint | None = None,
     ) -> Self:
-        """Fit on clean text and random changes of it; labels are not used.
-
-        Parameters
-        ----------
-        model, tokenizer, rows, seed, batch_size, max_length, blocks
-            As for `PIDController.fit`; no stream, for the rows are read several times.
-        perturbed : callable
-            What changes a row: `RandomEdits`, or as for `perturbed_rows`.
-        layers : sequence of int, optional; states to correct, by default all T
-        rho : float, by default 1 for the rule "terminal" and 0.5 for the others
-        rule : see the class
-        epochs, rate, report, checkpoint
-            For the rule "terminal": passes over the text and step of Adam, what gets a line an
-            epoch, and what keeps an unfinished fit.
-        """
+        """Fit on clean text and random changes of it; labels are not used."""
         found = free_blocks(model, blocks)
         chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
         _check(found, rows, chosen, rule)
@@ -135,7 +117,10 @@ class Estimator(Controller):
             text, fit = rows, closed_form(rule, rho)
             settings["batch_size"] = batch_size
         estimates = fit_estimates(found, tokenizer, text, perturbed, chosen, fit, **settings)
-        origin = _origin(found, blocks is not None, len(rows), estimates)
+        first = estimates[chosen[0]]
+        counts = {"rows": len(rows), "correct": len(rows), "truncated": 0}
+        counts |= {"tokens": first.fit.words, "width": len(first.b)}
+        origin = Origin.of(found, blocks is not None, blocks=checksums(found), **counts)
         return cls(estimates, origin, float(rho), rule, described(perturbed))
 
     def up_to(self, t: int) -> Estimator:
@@ -195,12 +180,7 @@ class Estimator(Controller):
         return Static({t: kinds["estimate"] for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Records:
-        """How well each state is estimated, as rows of a table.
-
-        By state, root mean squares over words as shares of the spread of clean states: the
-        `change` that a perturbation makes, what is `left` of it, and what `clean` text pays.
-        Of the rule "terminal" on the first rows only, 600 at most.
-        """
+        """How well each state is estimated: RMS of words' errors, over the spread of clean states."""
         rows = Records()
         for t in self.controlled:
             fit = self.estimates[t].fit
@@ -234,8 +214,7 @@ class Estimator(Controller):
         if not record.fits:
             raise ValueError("the controller is incomplete: it has no maps; fit it again")
         states, d = {str(t) for t in range(record.origin.depth)}, record.origin.width
-        strange = [key for key in record.fits if key not in states]
-        if strange:
+        if strange := [key for key in record.fits if key not in states]:
             raise ValueError(f"there is a map of the state {strange[0]!r} of {len(states)}")
         steps: Layout = {f"{key}.step": ("F32", (d, d)) for key in record.fits}
         return steps | {f"{key}.b": ("F32", (d,)) for key in record.fits}
@@ -252,7 +231,6 @@ class Estimator(Controller):
 
 
 def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
-    """Refuse what cannot be fitted on, or by."""
     if not isinstance(rows, Sized):
         raise ValueError(
             f"the rule {rule!r} reads its rows several times, and these are a stream; give a "
@@ -262,19 +240,12 @@ def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
         raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
     if not layers:
         raise ValueError("there are no layers to correct: give at least one, such as [0]")
-    wrong = [t for t in layers if t not in range(blocks.depth)]
-    if wrong:
+    if wrong := [t for t in layers if t not in range(blocks.depth)]:
         raise ValueError(f"no state {wrong[0]!r}; there are 0 to {blocks.depth - 1}")
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one text")
     if blocks.model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
-
-
-def _origin(blocks: Blocks, named: bool, n: int, estimates: Mapping[int, Estimate]) -> Origin:
-    first = estimates[min(estimates)]
-    counts = {"rows": n, "correct": n, "tokens": first.fit.words, "truncated": 0}
-    return Origin.of(blocks, named, blocks=checksums(blocks), width=len(first.b), **counts)
 
 
 def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:

@@ -97,8 +97,7 @@ def closed_form(rule: str, rho: float) -> Callable[[int, _Joint], Affine]:
     """How a state's map follows from its moments, by a rule of `RULES`."""
     if not 0 <= rho < np.inf:
         raise ValueError(f"rho is {rho}; give a finite weight of at least 0, such as 0.5")
-    fit = _regressed if rule == "regression" else _filtered
-    return lambda _t, joint: fit(joint, rho)
+    return lambda _, joint: (_regressed if rule == "regression" else _filtered)(joint, rho)
 
 
 def fit_estimates(
@@ -144,7 +143,6 @@ def text_lengths(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
 def _moments(
     blocks: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
 ) -> _Joint:
-    """Joint moments of state t over all pairs of texts."""
     joint = None
     for clean, changed in pairs:
         both = clean.whole & changed.whole
@@ -172,12 +170,8 @@ def _centred(moment: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _filtered(joint: _Joint, rho: float) -> Affine:
     """The Wiener rule from the spread of clean states and the second moment of changes."""
-    return wiener_map(
-        shrunk(joint.covariance("yy"), joint.n),
-        shrunk(joint.moment("zz"), joint.n),
-        rho / (1 + rho),
-        joint.mean("y"),
-    )
+    clean, change = shrunk(joint.covariance("yy"), joint.n), shrunk(joint.moment("zz"), joint.n)
+    return wiener_map(clean, change, rho / (1 + rho), joint.mean("y"))
 
 
 def _regressed(joint: _Joint, rho: float) -> Affine:

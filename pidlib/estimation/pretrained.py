@@ -98,8 +98,8 @@ def load_controller(
 
     Examples
     --------
-    >>> print(load_controller(CONTROLS / "minilm-nli-terminal").summary()[:50])
-    Terminal control of the states 0, 1, 2, 3, 4, 5, r
+    >>> load_controller(CONTROLS / "minilm-nli-terminal").controlled
+    (0, 1, 2, 3, 4, 5)
     """
     place = folder_of(folder, revision)
     card = read_card(place)

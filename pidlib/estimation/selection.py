@@ -64,8 +64,7 @@ def choose(
     ----------
     model, tokenizer, perturbed, rule, seed, report
         As for `Estimator.fit`; the held-out rows get other draws.
-    rows, held : sequence of mappings
-        Text of the fit, and labelled rows that are not among it.
+    rows, held : sequence of mappings, text of the fit, and labelled rows that are not among it
     rhos, loss : sequence of float, and float from 0 to 1
 
     Returns
@@ -74,26 +73,20 @@ def choose(
     """
     if not rhos or len(held) == 0:
         raise ValueError(f"rhos {list(rhos)}, {len(held)} held-out rows: give at least one of each")
-    sets = {
-        "clean": [dict(held[k]) for k in range(len(held))],
-        "perturbed": [row for row, _ in perturbed_rows(held, perturbed, seed + 1)],
-    }
+    sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
-    def judged() -> list[float]:
-        return [float(right_answers(model, tokenizer, part).mean()) for part in sets.values()]
+    def judged(rho: float, last: int) -> Tried:
+        shares = (float(right_answers(model, tokenizer, part).mean()) for part in sets)
+        return Tried(rho, last, *shares)
 
-    bare = Tried(0.0, -1, *judged())
-    tried, controls = [bare], [None]
+    tried, controls = [judged(0.0, -1)], [None]
     for rho in rhos:
         settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
         for control in Estimator.fit(model, tokenizer, rows, perturbed, **settings).cuts():
             with control.attached(model):
-                trial = Tried(float(rho), control.controlled[-1], *judged())
-            tried.append(trial)
+                tried.append(judged(float(rho), control.controlled[-1]))
             controls.append(control)
-            report(
-                f"rho {rho:g}, x_0 to x_{trial.last}: clean {trial.clean:.3f}, "
-                f"perturbed {trial.perturbed:.3f}"
-            )
+            _, last, clean, changed = tried[-1]
+            report(f"rho {rho:g}, x_0 to x_{last}: clean {clean:.3f}, perturbed {changed:.3f}")
     chosen = best_affordable(tried, loss)
     return Selection(controls[tried.index(chosen)], tuple(tried), chosen)

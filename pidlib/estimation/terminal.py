@@ -1,19 +1,17 @@
 """Maps of states that keep the model's answer: a terminal cost, brought down by gradients.
 
-The closed forms of `pidlib.estimation.layerwise` ask each state to be near its clean form,
-one state after the other. What counts in the end is the answer. With p(.) the model's probabilities, x a clean
-text, x' its perturbed form, and the maps A_t, b_t of all states as unknowns, the cost is
+With p(.) the model's probabilities, x a clean text, x' its perturbed form, and the maps A_t, b_t
+of all states as unknowns, the cost, in the mean over texts, is
 
-    J = (1 - share) KL(p(x) || p_controlled(x)) + share KL(p(x) || p_controlled(x')),
+    J = (1 - share) KL(p(x) || p_controlled(x)) + share KL(p(x) || p_controlled(x')).
 
-in the mean over texts. No label enters: the answers to keep are those that the model gives
-without control. It is the terminal cost of the paper's control problem with one feedback for
-all texts in place of one control for each, and its gradient is the costate's.
+It is the terminal cost of the paper's control problem, with one feedback for all texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,13 +75,15 @@ def fit_terminal(
             optimizer.param_groups[0]["lr"] = rate * pace
             with blocks.control(control, layers=sorted(steps)):
                 clean, moved = (
-                    _gap(
-                        _logits(blocks, tokenizer, [of[k] for k in part], max_length), answers[part]
-                    )
+                    _logits(blocks, tokenizer, [of[k] for k in part], max_length).log_softmax(-1)
                     for of in (rows, changed)
                 )
-            cost = (1 - share) * clean + share * moved
-            costs.append(_step(optimizer, unknown, cost))
+            gap = partial(kl_div, target=answers[part], reduction="batchmean")
+            cost = (1 - share) * gap(clean) + share * gap(moved)
+            for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
+                value.grad = slope  # only theirs: the model's weights get none
+            optimizer.step()
+            costs.append(float(cost.detach()))
             if not np.isfinite(costs[-1]):
                 raise ValueError(f"the cost is {costs[-1]} at step {step}; lower the rate {rate}")
             if checkpoint is not None and checkpoint.due:
@@ -93,17 +93,6 @@ def fit_terminal(
         t: [v[t].detach().double().cpu().numpy() for v in (steps, shifts)] for t in sorted(steps)
     }
     return {t: Affine(np.eye(len(b)) + step, b) for t, (step, b) in arrays.items()}
-
-
-def _step(optimizer: torch.optim.Adam, unknown: Sequence[Tensor], cost: Tensor) -> float:
-    for value, slope in zip(unknown, torch.autograd.grad(cost, unknown), strict=True):
-        value.grad = slope  # only theirs: the model's weights get none
-    optimizer.step()
-    return float(cost.detach())
-
-
-def _gap(logits: Tensor, answers: Tensor) -> Tensor:
-    return kl_div(logits.log_softmax(-1), answers, reduction="batchmean")
 
 
 def _given(unknown: Sequence[Tensor], optimizer: torch.optim.Adam) -> dict[str, Tensor]:
@@ -157,7 +146,6 @@ def _answers(
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], seed: int) -> list[np.ndarray]:
-    """Batches in random order, of rows of about one length."""
     random = np.random.default_rng(seed)
     order = random.permutation(len(rows))
     order = order[np.argsort(text_lengths(rows)[order], kind="stable")]
