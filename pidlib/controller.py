@@ -44,7 +44,7 @@ class Controller:
     """
 
     FORMAT: ClassVar[str]
-    CARD: ClassVar[type[Card]]
+    _CARD: ClassVar[type[Card]]
 
     origin: Origin
     feedback: Mapping[int, Mapping[str, Gain]]
@@ -87,7 +87,7 @@ class Controller:
                     f"it holds a {told(content['format'])}, not a {cls.FORMAT}; "
                     "pidlib.load_controller reads either"
                 )
-            record = read_record(cls.CARD, content)
+            record = read_record(cls._CARD, content)
             if len(record.origin.blocks) != record.origin.depth:
                 raise ValueError(
                     f"the controller is incomplete: checksums of {len(record.origin.blocks)} "

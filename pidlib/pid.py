@@ -84,7 +84,7 @@ class PIDController(Controller):
     """
 
     FORMAT = "pidlib-controller"
-    CARD = _Card
+    _CARD = _Card
 
     bases: Eigenbases
     scheme: str = "P-D"

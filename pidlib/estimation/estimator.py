@@ -72,7 +72,7 @@ class Estimator(Controller):
     """
 
     FORMAT = "pidlib-estimator"
-    CARD = _Card
+    _CARD = _Card
 
     estimates: Mapping[int, Estimate]
     origin: Origin
