@@ -71,7 +71,7 @@ def sentence_encoder() -> Any:
     """Return the embedded MiniLM as a sentence-transformers model on the CPU."""
     from pidlib.models import base_folder
 
-    folder = base_folder(check=True)
+    folder = base_folder()
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device="cpu")

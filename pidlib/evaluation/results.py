@@ -54,11 +54,7 @@ def write_result(
     seconds: float,
     **more: Any,
 ) -> dict:
-    """Write one result file with its provenance.
-
-    `command` is what to type to make it again, `configuration` all that decides the outcome besides
-    `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole numbers.
-    """
+    """Write a result file: the command that makes it again, all that decides it, and whole counts."""
     path = Path(path)
     if path.suffix != ".json":
         raise ValueError(f"a result file ends in .json, not {path.name!r}")
@@ -94,7 +90,7 @@ def _content_hash(result: dict) -> str:
 
 
 def read_result(path: Path) -> dict:
-    """Read a result file and check that it is whole.
+    """Read a result file, and refuse one that is not whole or was changed after it was written.
 
     Parameters
     ----------
@@ -103,11 +99,6 @@ def read_result(path: Path) -> dict:
     Returns
     -------
     dict
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        No such file; not JSON, another schema, a field missing or of another kind, a wrong hash.
     """
     path = Path(path)
     if not path.is_file():
@@ -148,27 +139,22 @@ def is_stale(
     ----------
     result : dict
     model, rows, configuration : str, sequence of mappings, dict, optional
-        Shipped adapter, data and settings; what is left out is not compared.
+        What is left out is not compared.
 
     Returns
     -------
     list of str
     """
-    reasons = []
-    if configuration is not None:
-        recorded = result["configuration"]
-        reasons += [
-            f"configuration.{key}: recorded {recorded.get(key)!r}, "
-            f"expected {configuration.get(key)!r}"
-            for key in sorted({*recorded, *configuration})
-            if recorded.get(key) != configuration.get(key)
-        ]
+    recorded = result["configuration"]
+    expected = recorded if configuration is None else configuration
+    reasons = [
+        f"configuration.{key}: recorded {recorded.get(key)!r}, expected {expected.get(key)!r}"
+        for key in sorted({*recorded, *expected})
+        if recorded.get(key) != expected.get(key)
+    ]
     if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")
-    if (
-        model is not None
-        and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]
-    ):
+    if model and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]:
         reasons.append("the model changed")
     return reasons
 
@@ -195,13 +181,12 @@ def provenance(result: dict) -> str:
 
 
 def paper_table(name: str) -> list[dict]:
-    """Records of one of the paper's tables, one number each.
+    """Records of one of the paper's Tables 1 to 9, one number each.
 
     Parameters
     ----------
     name : str
-        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or `mnli`:
-        Tables 1 to 9 in the order of the LaTeX.
+        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or `mnli`.
 
     Returns
     -------
@@ -211,8 +196,6 @@ def paper_table(name: str) -> list[dict]:
     --------
     >>> len(paper_table("snli"))
     120
-
-    Source: Tables 1 to 9.
     """
     tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
     names = [key for key in tables if not key.startswith("_")]
