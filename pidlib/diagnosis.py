@@ -13,7 +13,7 @@ from pidlib.laws import strengths
 
 @dataclass(frozen=True)
 class LayerDiagnosis:
-    """One state of a controller, on clean text.
+    """One state of a controller, on clean text (Table 7).
 
     Attributes
     ----------
@@ -23,8 +23,6 @@ class LayerDiagnosis:
     size : float, sqrt(E||u||^2 / E||x||^2) without feedback; for "residual" a bound
     alpha : float, alpha_t(1), what is left of a direction off every subspace
     forms : tuple of str, "dense", or "thin m" with m columns
-
-    Source: Table 7.
     """
 
     t: int

@@ -14,8 +14,6 @@ TOLERANCE = 1e-5  # bases are kept in single precision
 class Gain:
     """A feedback u = b - K x, K dense, or thin: K = shift I + W diag(k) W^T with m columns.
 
-    The two thin products together cost 2 m / d of the dense one.
-
     Attributes
     ----------
     left, right : (d, m) W and (m, d) -diag(k) W^T, float64; in the dense form -K^T and None

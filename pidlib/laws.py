@@ -76,10 +76,7 @@ def static_gain(
     T: int,
     c: float,
 ) -> Gain:
-    """Gain matrix of "averaged" or "exact-gain" at state t, of projections Q^i (d, d) by term.
-
-    Source: Propositions 1 and 2. Departure: averaged is (1 - alpha_t(1)) times the weighted mean.
-    """
+    """Gain matrix of "averaged" or "exact-gain" at state t (Propositions 1, 2), of projections Q^i."""
     weighted = sum(gains[term] * projections[term] for term in gains)
     q, vectors = torch.linalg.eigh(weighted)
     top = float(q.max())

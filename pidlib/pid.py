@@ -241,14 +241,11 @@ class PIDController(Controller):
         )
 
     def _contents(self) -> dict[str, Any]:
-        settings = {
-            "scheme": self.scheme,
-            "variance": float(self.variance),
-            "c": "inf" if math.isinf(self.c) else float(self.c),
-            "law": self.law,
-            "gains": self.gains if isinstance(self.gains, str) else dict(self.gains),
-            "layers": list(self.layers) if isinstance(self.layers, tuple) else self.layers,
-        }
+        settings = {name: getattr(self, name) for name in _Settings.model_fields}
+        c = "inf" if math.isinf(self.c) else float(self.c)
+        settings |= {"variance": float(self.variance), "c": c}
+        if isinstance(self.gains, Mapping):
+            settings["gains"] = dict(self.gains)
         terms = "".join(self.bases.values)
         return {"settings": settings, "tensors": self.bases.tensors(), "terms": terms}
 

@@ -120,7 +120,8 @@ class Pontryagin:
         _check(blocks.model)
         # Tensors made in inference mode could take no part in a gradient.
         with torch.inference_mode(False), _frozen(blocks.model), _full_precision(blocks.model):
-            given = uncached(blocks.model, {k: _own(v) for k, v in inputs.items()})
+            own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in inputs.items()}
+            given = uncached(blocks.model, own)
             in_states = set(self._weights) if self.method == "states" else set()
             run = _Run(blocks, forward, given, self._loss, in_states)
             law = self.controller.begin() if self.warm and self.controller.feedback else None
@@ -261,10 +262,6 @@ def _check(model: nn.Module) -> None:
     half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
     if half:
         raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
-
-
-def _own(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) and value.is_inference() else value
 
 
 def _full_precision(model: nn.Module) -> Any:

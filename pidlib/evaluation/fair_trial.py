@@ -97,14 +97,11 @@ class FairTrial:
 
     def table(self) -> list[dict[str, str]]:
         """One row a condition: accuracy in percent on each set, with Wilson's interval."""
-        rows = []
+        rows, sets = [], SETS if self.has_adaptive else SETS[:2]
         for condition in ("none", "control", *self.kinds, "second"):
-            if condition not in self.right and condition not in self.kinds:
-                continue
-            row = {"condition": condition}
-            for key in SETS if self.has_adaptive else SETS[:2]:
-                row[key] = self._cell(condition, key)
-            rows.append(row)
+            if condition in self.right or condition in self.kinds:
+                cells = {key: self._cell(condition, key) for key in sets}
+                rows.append({"condition": condition} | cells)
         return rows
 
     def _cell(self, condition: str, key: str) -> str:

@@ -11,8 +11,8 @@ from experiments.conditions import PLACEBOS
 from experiments.experiment import record
 from experiments.record import RunningTrial
 from experiments.trial import Cell, Trial
-from pidlib.attacks.attack import RECIPES, attack_table
-from pidlib.attacks.outcomes import read_outcomes
+from pidlib.attacks.attack import RECIPES
+from pidlib.attacks.outcomes import attack_table, read_outcomes
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import compare
 from pidlib.evaluation.fair_trial import FairTrial
