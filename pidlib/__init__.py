@@ -1,9 +1,7 @@
 """PID control of the hidden states of pretrained transformers.
 
-The files beside this one are the method, in the order in which a state meets them: `models`,
-`hooks`, `bases`, `fitting`, `gain`, `laws`, `controller`, `pid`, `diagnosis`, `pontryagin`. The
-folders are the rest, one subject each. Names here are loaded on first use, so that the mathematics
-(`pidlib.theory`) and recorded numbers (`pidlib.evaluation`) are read without transformers.
+The files beside this one are the method, the folders the rest, one subject each. Names here are
+loaded on first use, so that `pidlib.theory` and `pidlib.evaluation` do without transformers.
 """
 
 from __future__ import annotations

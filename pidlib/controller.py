@@ -39,8 +39,8 @@ def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
 class Controller:
     """What all controllers share: they know their model, and hang on it while a context lasts.
 
-    For its folder a subclass has the name of its format, the type of its card, `_contents` (what
-    `write_folder` takes), `_layout` (a card's tensors) and `_built` (a controller of them).
+    For its folder a subclass has FORMAT, CARD, `_contents` (what `write_folder` takes), `_layout` (a
+    card's tensors) and `_built` (a controller of them).
     """
 
     FORMAT: ClassVar[str]
@@ -70,10 +70,8 @@ class Controller:
         Parameters
         ----------
         folder : path, or `owner/name` on HuggingFace's hub where there is no such folder
-        allow_expanding : bool
-            Take a controller under which states may grow.
-        revision : str, optional
-            Branch, tag or commit on the hub.
+        allow_expanding : bool, whether states may grow
+        revision : str, optional, a branch, tag or commit on the hub
         """
         place = folder_of(folder, revision)
         return cls.from_card(place, read_card(place), allow_expanding)
@@ -103,14 +101,8 @@ class Controller:
     ) -> str:
         """Send the controller to HuggingFace's hub, with its card; return the commit's address.
 
-        Parameters
-        ----------
-        name : str
-            `owner/name`; made when missing, `private` or not.
-        private, token : bool, str, optional
-            By default the account's choice, and the token that is logged in.
-        commit
-            `revision` (branch to write to) and `commit_message`.
+        The repository `owner/name` is made when missing, `private` or not; `token` is by default the one
+        that is logged in, `commit` may hold `revision` (branch to write to) and `commit_message`.
         """
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
@@ -129,18 +121,9 @@ class Controller:
     ) -> Iterator[nn.Module]:
         """Control a model for as long as the context lasts; afterwards it is as it was.
 
-        Where no state has a gain nothing is hooked: the answers are the base model's bit for bit.
-
-        Parameters
-        ----------
-        model : the model of the fit or a copy, on any device, in any floating type, in any mode
-        instead : callable (t, u, mask) -> tensor, optional
-            Gets the control u_t (B, l, d) and the mask of real tokens; gives what is added in its place.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            Another architecture or other weights; a controller is attached to the model already.
+        The model is that of the fit or a copy, on any device, in any type and mode; one with other
+        weights or a controller is refused. Where no state has a gain the answers stay bit for bit.
+        `instead` gets t, u_t (B, l, d) and the mask of real tokens, and gives what is added for u_t.
         """
         with self.claimed(model) as blocks:
             if not self.feedback:
@@ -150,14 +133,28 @@ class Controller:
                 for weight in list(blocks.modules[t].parameters())[:1]:
                     for gain in kinds.values():
                         gain.factors(weight.dtype, weight.device)
-            begin = self.begin if instead is None else _replacing(self.begin, instead)
+
+            def begin() -> Control:
+                law = self.begin()
+                return law if instead is None else _replaced(law, instead)
+
             with blocks.control(begin=begin, layers=self.hooked):
                 yield model
 
     @contextmanager
     def claimed(self, model: nn.Module) -> Iterator[Blocks]:
         """Keep every other controller off a model, and yield its blocks, while a context lasts."""
-        blocks = self._recognise(model)
+        origin, blocks = self.origin, find_blocks(model, self.origin.block_list)
+        if blocks.depth != origin.depth:
+            raise ValueError(
+                f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
+                f"{type(model).__name__} has {blocks.depth}: fit on this model"
+            )
+        if changed := origin.changed(blocks):
+            raise ValueError(
+                f"the controller was fitted on other weights: {len(changed)} of {blocks.depth} "
+                f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
+            )
         if is_controlled(blocks):
             raise RuntimeError(
                 "a controller is attached to this model already; leave its `with` block first"
@@ -168,36 +165,12 @@ class Controller:
         finally:
             _ATTACHED.pop(blocks.modules[0], None)
 
-    def _recognise(self, model: nn.Module) -> Blocks:
-        """Find the model's blocks and refuse those that were not fitted on."""
-        origin = self.origin
-        blocks = find_blocks(model, origin.block_list)
-        if blocks.depth != origin.depth:
-            raise ValueError(
-                f"the controller was fitted on {origin.architecture} with {origin.depth} blocks; "
-                f"{type(model).__name__} has {blocks.depth}: fit on this model"
-            )
-        changed = origin.changed(blocks)
-        if changed:
-            raise ValueError(
-                f"the controller was fitted on other weights: {len(changed)} of {blocks.depth} "
-                f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
-            )
-        return blocks
 
-
-def _replacing(
-    begin: Callable[[], Control], instead: Callable[[int, Tensor, Tensor | None], Tensor]
-) -> Callable[[], Control]:
+def _replaced(law: Control, instead: Callable[[int, Tensor, Tensor | None], Tensor]) -> Control:
     """Wrap a law: its control is computed, and another is added in its place."""
 
-    def wrapped() -> Control:
-        law = begin()
+    def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
+        new = law(t, x, mask)
+        return None if new is None else x + instead(t, new - x, mask)
 
-        def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
-            new = law(t, x, mask)
-            return None if new is None else x + instead(t, new - x, mask)
-
-        return control
-
-    return wrapped
+    return control

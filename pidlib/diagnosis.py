@@ -13,23 +13,16 @@ from pidlib.laws import strengths
 
 @dataclass(frozen=True)
 class LayerDiagnosis:
-    """One state of a controller, on clean text.
+    """One state of a controller, on clean text (Table 7).
 
     Attributes
     ----------
     t, controlled : int, bool
-    ranks : dict of term to int
-    bias : dict of term to float
-        E||Q^i x||^2 / E||x||^2: the share of the energy that lies off the subspace.
-    weighted_bias : float
-        Sum of K_i times the bias of term i.
-    size : float
-        sqrt(E||u||^2 / E||x||^2) without feedback from earlier layers; for "residual" a bound.
-    alpha : float
-        alpha_t(1), what is left of a direction off every subspace (at gains of sum 1).
+    ranks, bias : dict of term to int, float; bias is E||Q^i x||^2 / E||x||^2
+    weighted_bias : float, sum of K_i times the bias of term i
+    size : float, sqrt(E||u||^2 / E||x||^2) without feedback; for "residual" a bound
+    alpha : float, alpha_t(1), what is left of a direction off every subspace
     forms : tuple of str, "dense", or "thin m" with m columns
-
-    Source: Table 7.
     """
 
     t: int
@@ -49,9 +42,7 @@ class Diagnosis:
     Attributes
     ----------
     rows : tuple of LayerDiagnosis
-    summary : str
-    width : int
-        Dimension d that the ranks are out of.
+    summary, width : str, int
     """
 
     rows: tuple[LayerDiagnosis, ...]

@@ -22,12 +22,12 @@ class Accumulators:
     def __init__(self, terms: str = "PID") -> None:
         self.terms = terms
         self.moments: dict[str, list[Moments]] = {}
-        self.batches = self.rows = self.correct = self.truncated = 0
+        self.counts = dict.fromkeys(("batches", "rows", "correct", "truncated"), 0)
 
     def add(self, values: Sequence[Tensor], mask: Tensor) -> None:
         """Add the states (B, l, d) of a batch, x_0 to x_T; mask (B, l) is true where they count."""
         used = mask.any(1)
-        self.correct += int(used.sum())
+        self.counts["correct"] += int(used.sum())
         if not used.any():
             return
         if not self.moments:
@@ -58,18 +58,12 @@ class Accumulators:
                 if t > 0 or term == "P":
                     yield f"{term}.{t}", moments
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Batches, rows, and rows by kind."""
-        names = ("batches", "rows", "correct", "truncated")
-        return {name: getattr(self, name) for name in names}
-
     def keep(self, checkpoint: Checkpoint, last: bool = False) -> None:
         """Keep the sums, if it is time, or they are the last and some were kept before."""
         if checkpoint.due or last and checkpoint.begun:
             sums = {name: moments.embedding.cpu() for name, moments in self.own}
             tokens = {name: [moments.tokens, moments.examples] for name, moments in self.own}
-            checkpoint.keep(sums, self.batches, counts=self.counts, tokens=tokens)
+            checkpoint.keep(sums, self.counts["batches"], counts=self.counts, tokens=tokens)
 
     @classmethod
     def begin(cls, checkpoint: Checkpoint, about: Mapping[str, Any], terms: str) -> Accumulators:
@@ -79,7 +73,7 @@ class Accumulators:
             return whole
         with checkpoint.reading():
             sums, card = unfinished
-            vars(whole).update({name: int(card["counts"][name]) for name in whole.counts})
+            whole.counts = {name: int(card["counts"][name]) for name in whole.counts}
             if sums:
                 depth = 1 + max(int(name.partition(".")[2]) for name in sums)
                 whole._begin(len(next(iter(sums.values()))), ["cpu"] * depth)
@@ -105,7 +99,7 @@ class Accumulators:
             moments.tokens, moments.examples = pair.tolist()
         counts = torch.tensor(list(self.counts.values()))
         distributed.all_reduce(counts)
-        self.batches, self.rows, self.correct, self.truncated = counts.tolist()
+        self.counts = dict(zip(self.counts, counts.tolist(), strict=True))
 
 
 def learn(
@@ -126,12 +120,12 @@ def learn(
     weights = checksums(blocks)
     about = {"blocks": list(weights), "terms": terms, "correct_only": correct_only}
     sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
-    for batch in islice(batches, sums.batches, None):
+    for batch in islice(batches, sums.counts["batches"], None):
         with torch.inference_mode():
             values, mask, logits = read_states(model, batch.inputs, blocks)
-            sums.batches += 1
-            sums.rows += len(mask)
-            sums.truncated += getattr(batch, "truncated", 0)
+            sums.counts["batches"] += 1
+            sums.counts["rows"] += len(mask)
+            sums.counts["truncated"] += getattr(batch, "truncated", 0)
             _check_finite(values, mask, blocks.names)
             if order is not None:
                 mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
@@ -142,15 +136,15 @@ def learn(
         sums.keep(checkpoint, last=True)
     if merge is not None:
         merge(sums)
-    if sums.rows == 0:
+    counts = {name: n for name, n in sums.counts.items() if name != "batches"}
+    if counts["rows"] == 0:
         raise ValueError("there are no rows: give at least one example")
-    if sums.correct == 0:
+    if counts["correct"] == 0:
         raise ValueError(
-            f"the model classifies none of the {sums.rows} rows correctly; check that its labels "
+            f"the model classifies none of the {counts['rows']} rows correctly; check that its labels "
             "(model.config.id2label) and those of the rows mean the same"
         )
     first = sums.moments["P"][0]
-    counts = {"rows": sums.rows, "correct": sums.correct, "truncated": sums.truncated}
     counts |= {"tokens": first.tokens, "width": first.width}
     return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
 
@@ -159,7 +153,7 @@ def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin
     """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
     values, vectors = {}, {}
     for term, states in moments.items():
-        spectra = [_spectrum(of) for of in states]
+        spectra = [_spectrum(of.embedding.cpu() / of.tokens) for of in states]
         values[term] = torch.stack([spectrum for spectrum, _ in spectra])
         most = max(rank_for(v, keep) for v in values[term]) if keep != 1.0 else origin.width
         vectors[term] = torch.stack([frame[:, :most].float() for _, frame in spectra])
@@ -194,7 +188,6 @@ def _check_finite(values: Sequence[Tensor], mask: Tensor, names: Sequence[str]) 
             )
 
 
-def _spectrum(moments: Moments) -> tuple[Tensor, Tensor]:
-    matrix = moments.embedding.cpu() / moments.tokens
+def _spectrum(matrix: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
     return values.flip(0).clamp(min=0.0), vectors.flip(1)

@@ -14,18 +14,12 @@ TOLERANCE = 1e-5  # bases are kept in single precision
 class Gain:
     """A feedback u = b - K x, K dense, or thin: K = shift I + W diag(k) W^T with m columns.
 
-    The two thin products together cost 2 m / d of the dense one.
-
     Attributes
     ----------
-    left, right : (d, m) and (m, d) float64 tensor
-        W and -diag(k) W^T; in the dense form -K^T and None.
-    shift : float
-        Part of K that is a multiple of the identity; 0 in the dense form.
-    offset : (d,) float64 tensor or None
-        b; None for 0.
-    cache : dict
-        The factors by number type and device, once computed.
+    left, right : (d, m) W and (m, d) -diag(k) W^T, float64; in the dense form -K^T and None
+    shift : float, part of K that is a multiple of the identity; 0 in the dense form
+    offset : (d,) float64 tensor b, or None for 0
+    cache : dict, the factors by number type and device, once computed
     """
 
     left: Tensor
@@ -90,10 +84,9 @@ class Gain:
     def add_to(
         self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
     ) -> Tensor:
-        """Return base + b - K x (B, l, d) at real tokens and base at padding.
+        """Return base + b - K x (B, l, d) where `mask` (B, l, 1) is true, else base.
 
-        `mask` (B, l, 1) is true at real tokens; `padding` (k,) holds the places of the others, if known.
-        Under autocast the state itself keeps its precision.
+        `padding` (k,) holds the other places, if known. Under autocast the state keeps its precision.
         """
         left, right, offset = self.factors(x.dtype, x.device)
         flat, rows = x.reshape(-1, x.shape[-1]), base.reshape(-1, x.shape[-1])

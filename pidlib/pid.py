@@ -56,21 +56,15 @@ class PIDController(Controller):
 
     Attributes
     ----------
-    bases : Eigenbases
-        What was learnt from clean text.
-    scheme : str
-        Terms used, for example "P-D".
-    variance : float
-        Share of variance that each subspace holds, above 0 and at most 1.
-    c : float
-        Control cost, from 0 (full correction) to infinity (none).
-    law : {"averaged", "exact-gain", "residual"}
-        See `pidlib.laws`.
+    bases : Eigenbases, learnt from clean text
+    scheme : str, the terms used, for example "P-D"
+    variance : float, share that each subspace holds, above 0 and at most 1
+    c : float, control cost, from 0 (full correction) to infinity (none)
+    law : {"averaged", "exact-gain", "residual"}, see `pidlib.laws`
     gains : "normalised" (sum 1), "paper" (0.5 each) or mapping of term to float
     layers : None, "published" or tuple of int
         Controlled states: all, those of the published code, or these.
-    allow_expanding : bool
-        Whether states may grow; not kept by `save_pretrained`.
+    allow_expanding : bool, whether states may grow; not kept by `save_pretrained`
 
     Examples
     --------
@@ -121,8 +115,7 @@ class PIDController(Controller):
             A sequence classifier of transformers in evaluation mode, and its tokenizer.
         rows : iterable of mappings with `premise`, `hypothesis` (or `text`) and `label`
             A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
-        batch_size, max_length : int
-            Rows per batch; tokens per row.
+        batch_size, max_length : int, rows per batch and tokens per row
         options
             Settings of the class, which `retune` can change later; and what `from_batches` takes.
 
@@ -156,15 +149,12 @@ class PIDController(Controller):
 
         Parameters
         ----------
-        model : torch.nn.Module
-        stream : iterable
-            Objects with `inputs` (mapping of arguments of the forward) and `labels` (B,).
-        blocks : str or torch.nn.ModuleList, optional
-            Where the blocks are, for an architecture that pidlib does not know.
+        model, blocks
+            As for `pidlib.find_blocks`.
+        stream : iterable of objects with `inputs` (arguments of the forward) and `labels` (B,)
         terms, keep : str, float
             Bases to learn; share of variance up to which eigenvectors are kept.
-        correct_only : bool
-            Use only rows that the model classifies correctly.
+        correct_only : bool, use only rows that the model classifies correctly
         checkpoint, merge : Checkpoint, callable, optional
             Keeps the sums now and then; adds the sums of other processes.
         settings
@@ -250,14 +240,11 @@ class PIDController(Controller):
         )
 
     def _contents(self) -> dict[str, Any]:
-        settings = {
-            "scheme": self.scheme,
-            "variance": float(self.variance),
-            "c": "inf" if math.isinf(self.c) else float(self.c),
-            "law": self.law,
-            "gains": self.gains if isinstance(self.gains, str) else dict(self.gains),
-            "layers": list(self.layers) if isinstance(self.layers, tuple) else self.layers,
-        }
+        settings = {name: getattr(self, name) for name in _Settings.model_fields}
+        c = "inf" if math.isinf(self.c) else float(self.c)
+        settings |= {"variance": float(self.variance), "c": c}
+        if isinstance(self.gains, Mapping):
+            settings["gains"] = dict(self.gains)
         terms = "".join(self.bases.values)
         return {"settings": settings, "tensors": self.bases.tensors(), "terms": terms}
 

@@ -27,10 +27,8 @@ class Solution(NamedTuple):
 
     Attributes
     ----------
-    output : any
-        What the model returns under them.
-    controls : list of T tensors (B, l, d)
-        u_0 to u_{T-1}; zero at padding and at states that are not controlled.
+    output : what the model returns under them
+    controls : list of T tensors (B, l, d), zero at padding and at states that are not controlled
     descent : Descent
     """
 
@@ -43,13 +41,12 @@ class Solution(NamedTuple):
 class Pontryagin:
     """Controls that are optimal for the real blocks, found anew for every input.
 
-    The analytic control takes the blocks as orthogonal. Here they are what they are: each sweep runs
-    the model forward under the present controls, the costates back, and improves the controls.
+    Each sweep runs the model forward under the present controls, the costates back, and improves the
+    controls; the analytic control takes the blocks as orthogonal.
 
     Attributes
     ----------
-    controller : PIDController
-        Gives the subspaces, scheme, variance, gains, layers and c, and the first controls.
+    controller : PIDController, for subspaces, settings and the first controls
     loss : {"relaxed", "running"}
         `relaxed`: all projections act on the state, as in Appendix A and the published code.
         `running`: on the state, its running sum and its difference, as in section 2.1.
@@ -57,12 +54,9 @@ class Pontryagin:
         What a sweep changes. `gradient`: the controls, along their gradient c u_t - p_t. `msa`: the
         controls, towards the maximum of the Hamiltonian, damped. `states`: the controlled states,
         along their gradient. The solutions are the same; for small c the others are far slower.
-    sweeps, tolerance, memory : int, float, int
+    sweeps, tolerance, memory, step
         See `pidlib.theory.descent.descend`.
-    step : float
-        First step; it is made shorter where the cost would rise.
-    warm : bool
-        Start from the analytic control; else from none.
+    warm : bool, start from the analytic control, else from none
 
     Source: section 2.1, Table 4. Departures: exact costates for the loss with past states; steps
     found by the cost; the published code takes three steps of fixed size.
@@ -92,12 +86,8 @@ class Pontryagin:
     def solve(self, model: nn.Module, inputs: Mapping[str, Any]) -> Solution:
         """Find the controls of one batch and the model's output under them.
 
-        Parameters
-        ----------
-        model : torch.nn.Module
-            As for `PIDController.attached`, in evaluation mode and single or double precision; no block
-            may stop gradients or work in place.
-        inputs : mapping of str to tensor
+        The model is as for `PIDController.attached`, in evaluation mode and single or double precision;
+        no block may stop gradients or work in place.
         """
         with self.controller.claimed(model) as blocks:
             return self._solve(blocks, blocks.model.forward, inputs)
@@ -130,8 +120,10 @@ class Pontryagin:
         _check(blocks.model)
         # Tensors made in inference mode could take no part in a gradient.
         with torch.inference_mode(False), _frozen(blocks.model), _full_precision(blocks.model):
-            given = uncached(blocks.model, {k: _own(v) for k, v in inputs.items()})
-            run = _Run(blocks, forward, given, self._loss, self.method, set(self._weights))
+            own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in inputs.items()}
+            given = uncached(blocks.model, own)
+            in_states = set(self._weights) if self.method == "states" else set()
+            run = _Run(blocks, forward, given, self._loss, in_states)
             law = self.controller.begin() if self.warm and self.controller.feedback else None
             first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())
             descent = descend(
@@ -212,22 +204,17 @@ class Pontryagin:
         return loss
 
 
+@dataclass(eq=False)
 class _Run:
-    """One batch on its way through a model, as often as it takes."""
+    """One batch on its way through a model, as often as it takes; `in_states`: v_t is free."""
 
-    def __init__(
-        self,
-        blocks: Blocks,
-        forward: Callable,
-        inputs: Mapping[str, Any],
-        make_loss: Callable[[Tensor], RunningLoss],
-        method: str,
-        controlled: set[int],
-    ) -> None:
-        self.blocks, self.forward, self.inputs, self.make_loss = blocks, forward, inputs, make_loss
-        self.in_states, self.controlled = method == "states", controlled
-        self.real: Tensor | None = None
-        self.loss: RunningLoss | None = None
+    blocks: Blocks
+    forward: Callable
+    inputs: Mapping[str, Any]
+    make_loss: Callable[[Tensor], RunningLoss]
+    in_states: set[int]
+    real: Tensor | None = None
+    loss: RunningLoss | None = None
 
     def sweep(
         self,
@@ -246,10 +233,10 @@ class _Run:
                 new = free[t].detach()
             else:
                 new = _fed(law, t, x.detach(), self.real) if t in hooked else torch.zeros_like(x)
-                if self.in_states and t in self.controlled:
+                if t in self.in_states:
                     new = x.detach() + new
             new.requires_grad_()
-            if self.in_states and t in self.controlled:
+            if t in self.in_states:
                 return path.place(t, x, new, self.real, self.loss)
             return path.step(t, x, new, self.loss)
 
@@ -257,12 +244,9 @@ class _Run:
             path.states.append(output[0] if isinstance(output, tuple) else output)
 
         hook = self.blocks.modules[-1].register_forward_hook(last)
-        try:
-            with torch.enable_grad(), self.blocks.control(step):
-                self.forward(**self.inputs)
-                return path.back(partly=free is not None), [part.detach() for part in path.free]
-        finally:
-            hook.remove()
+        with hook, torch.enable_grad(), self.blocks.control(step):
+            self.forward(**self.inputs)
+            return path.back(partly=free is not None), [part.detach() for part in path.free]
 
 
 def _fed(law: Control, t: int, x: Tensor, mask: Tensor) -> Tensor:
@@ -278,10 +262,6 @@ def _check(model: nn.Module) -> None:
     half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
     if half:
         raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
-
-
-def _own(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) and value.is_inference() else value
 
 
 def _full_precision(model: nn.Module) -> Any:

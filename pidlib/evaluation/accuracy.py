@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pidlib.data.batches import MAX_LENGTH, batches, input_device
+from pidlib.data.batches import batches, input_device
 from pidlib.data.labels import check_labels, label_order
 
 
@@ -56,14 +56,12 @@ class Proportion:
 
 @dataclass(frozen=True)
 class Paired:
-    """Two models on the same rows.
+    """Two models on the same rows; `p` is that of the exact two-sided McNemar test.
 
     Attributes
     ----------
-    won, lost, n : int
+    won, lost, n, p : int, int, int, float
         Rows that only the second, or only the first, model gets right; all rows.
-    p : float
-        Exact two-sided McNemar test, from 0 to 1.
     """
 
     won: int
@@ -76,11 +74,11 @@ class Paired:
         """Accuracy of the second model minus that of the first, from -1 to 1."""
         return (self.won - self.lost) / self.n
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
         """Interval for the gain by resampling rows (paired bootstrap), from -1 to 1."""
         same = self.n - self.won - self.lost
         steps = np.repeat([1.0, -1.0, 0.0], [self.won, self.lost, same])
-        return bootstrap(steps, confidence)
+        return bootstrap(steps)
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -105,12 +103,10 @@ def bootstrap(differences: np.ndarray, confidence: float = 0.95) -> tuple[float,
 
     Examples
     --------
-    >>> low, high = bootstrap(np.repeat([1.0, 0.0, -1.0], [30, 60, 10]))
-    >>> round(low, 2), round(high, 2)
-    (0.08, 0.31)
+    >>> [round(end, 2) for end in bootstrap(np.repeat([1.0, 0.0, -1.0], [30, 60, 10]))]
+    [0.08, 0.31]
 
-    Source: Efron & Tibshirani 1993. 10,000 resamples from a fixed seed; rows with the same
-    difference are drawn together, which gives the same distribution at once.
+    Source: Efron & Tibshirani 1993. 10,000 resamples from a fixed seed.
     """
     values, counts = np.unique(np.asarray(differences, float), return_counts=True)
     if values.size == 0:
@@ -138,7 +134,7 @@ def compare(first: np.ndarray, second: np.ndarray) -> Paired:
     >>> compare(np.array([1, 1, 0, 0], bool), np.array([1, 1, 1, 1], bool)).p
     0.5
 
-    Source: exact McNemar test. The paper compares its accuracies unpaired, without a test.
+    Source: exact McNemar test. The paper compares its accuracies without a test.
     """
     first, second = np.asarray(first, bool), np.asarray(second, bool)
     if first.shape != second.shape or first.size == 0:
@@ -157,8 +153,7 @@ def right_answers(
 
     Parameters
     ----------
-    model, tokenizer, rows, batch_size
-        As for `predict`, each row with its `label`.
+    model, tokenizer, rows, batch_size : as for `predict`, each row with its `label`
 
     Returns
     -------
@@ -174,10 +169,7 @@ def transfer(
     sets: Mapping[str, Sequence[Mapping[str, Any]]],
     controllers: Mapping[str, Any],
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Judge one model under several controls on clean and attacked rows.
-
-    The rows were attacked without control: the paper's protocol, and a kind one, since the attacker
-    never sees the control.
+    """Judge one model under several controls on rows attacked without one, as the paper does.
 
     Parameters
     ----------
@@ -206,7 +198,6 @@ def predict(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     batch_size: int = 64,
-    max_length: int = MAX_LENGTH,
 ) -> np.ndarray:
     """Labels that a model gives to rows, in their order.
 
@@ -215,7 +206,7 @@ def predict(
     model, tokenizer
         As `load_model` returns them; a controller may be attached.
     rows : sequence of mappings with `premise` and `hypothesis`, or `text`
-    batch_size, max_length : int
+    batch_size : int
 
     Returns
     -------
@@ -227,7 +218,7 @@ def predict(
     order = torch.tensor(label_order(model.config), device=input_device(model))
     answers = np.empty(len(rows), dtype=np.int64)
     with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, max_length, input_device(model)):
+        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
             logits = model(**batch.inputs).logits[:, order]
             answers[batch.indices] = logits.argmax(-1).cpu().numpy()
     return answers

@@ -40,8 +40,7 @@ def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
 
     Returns
     -------
-    dict of str to Paired
-        By kind of edit ("number", "colour", ...), then by text ("hypothesis", "premise").
+    dict of kind ("number", "colour", ...) or text ("hypothesis", "premise") to Paired
     """
     edits = edits_of(result)
     bare, bits = (answers(result, condition, "edited") for condition in ("none", name))
@@ -67,7 +66,7 @@ def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
 
 
 def of_rows(result: Mapping[str, Any], name: str) -> Paired:
-    """Compare a contender with no control on the edited pairs, each row of the file once.
+    """Compare a contender with no control, each row of the file once; `p` is the sign test's.
 
     Parameters
     ----------
@@ -76,8 +75,7 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
 
     Returns
     -------
-    Paired
-        A row is won where more of its edits are won than lost; `p` is the sign test's.
+    Paired, where a row is won if more of its edits are won than lost
     """
     ids = np.unique([edit.id for edit in edits_of(result)], return_inverse=True)[1]
     bare, bits = (answers(result, condition, "edited").astype(int) for condition in ("none", name))

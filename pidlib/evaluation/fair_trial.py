@@ -34,10 +34,9 @@ class FairTrial:
     Attributes
     ----------
     recipe : str
-    right : dict of str to dict of str to (N,) bool array
-        `right[condition][set]`. Conditions: `"none"`, `"control"`, placebos such as `"noise 0"`, and
-        perhaps `"second"`. Sets: `"clean"`; `"transfer"`, found against the uncontrolled model;
-        `"adaptive"`, found against the model under the condition (for none and control only).
+    right : dict of str to dict of str to (N,) bool array, `right[condition][set]`
+        Conditions: `"none"`, `"control"`, placebos such as `"noise 0"`, perhaps `"second"`. Sets:
+        `"clean"`; `"transfer"`, attacked without control; `"adaptive"`, attacked under it.
     """
 
     recipe: str
@@ -75,11 +74,6 @@ class FairTrial:
         """Share of right answers, from 0 to 1; of a kind of placebo ("noise"), the mean over its seeds."""
         return float(np.mean(self._share(condition, key)))
 
-    def proportion(self, condition: str, key: str) -> Proportion:
-        """Right answers of one condition ("none", "noise 0") on one set, as counts."""
-        bits = self.right[condition][key]
-        return Proportion(int(bits.sum()), len(bits))
-
     def gain(self, key: str, over: str = "none") -> Paired:
         """Control against another condition on one set, row by row."""
         return compare(self.right[over][key], self.right["control"][key])
@@ -103,14 +97,11 @@ class FairTrial:
 
     def table(self) -> list[dict[str, str]]:
         """One row a condition: accuracy in percent on each set, with Wilson's interval."""
-        rows = []
+        rows, sets = [], SETS if self.has_adaptive else SETS[:2]
         for condition in ("none", "control", *self.kinds, "second"):
-            if condition not in self.right and condition not in self.kinds:
-                continue
-            row = {"condition": condition}
-            for key in SETS if self.has_adaptive else SETS[:2]:
-                row[key] = self._cell(condition, key)
-            rows.append(row)
+            if condition in self.right or condition in self.kinds:
+                cells = {key: self._cell(condition, key) for key in sets}
+                rows.append({"condition": condition} | cells)
         return rows
 
     def _cell(self, condition: str, key: str) -> str:
@@ -118,7 +109,8 @@ class FairTrial:
             return f"{100 * self.accuracy(condition, key):.1f}" if key != "adaptive" else "-"
         if key not in self.right[condition]:
             return "-"
-        return str(self.proportion(condition, key)).replace(" %", "").partition(" (")[0]
+        bits = self.right[condition][key]
+        return str(Proportion(int(bits.sum()), len(bits))).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
@@ -173,8 +165,7 @@ def fair_trial(
         As `load_model` returns them, and a controller that was fitted on them.
     rows, recipe, resources, seed, progress
         As for `pidlib.attacks.attack`; 500 rows or more, or the intervals are wide.
-    second : (model, tokenizer), optional
-        Another model of the same task: would any other model do as well?
+    second : (model, tokenizer), optional, another model of the same task
     seeds : sequence of int, of the placebos noise and rotation
     folder : path, optional
         Keeps the outcomes of both attacks; a broken-off trial goes on where it stopped.
@@ -203,9 +194,8 @@ def fair_trial(
     with controller.attached(model):
         about = {"control": controller.summary()}
         adaptive = attack(model, tokenizer, rows, log=logs["adaptive"], about=about, **settings)
-    right: dict[str, dict[str, np.ndarray]] = {name: {} for name in conditions}
-    if second is not None:
-        right["second"] = {}
+    names = [*conditions, *(["second"] if second else [])]
+    right: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
     for key, judged in (("clean", clean), ("transfer", transfer_rows(rows, unseen))):
         # one set at a time: the directions of a placebo start anew whenever it is attached
         for name, bits in transfer(model, tokenizer, {key: judged}, conditions).items():

@@ -29,8 +29,7 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
     Parameters
     ----------
-    folder : Path
-        Holds files `trial-DATA-MODEL.json`; those that are missing are left out.
+    folder : Path, where files `trial-DATA-MODEL.json` are
 
     Returns
     -------
@@ -49,7 +48,7 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def robustness_rows(
     table: str, results: Mapping[str, Mapping[str, Any]], control: str = "P-D 99 %"
 ) -> list[dict[str, str]]:
-    """Lay out base and controlled accuracy as the paper's Tables 8 and 9 do.
+    """Lay out base / controlled accuracy in percent as the paper's Tables 8 and 9 do.
 
     Parameters
     ----------
@@ -59,10 +58,7 @@ def robustness_rows(
 
     Returns
     -------
-    list of dict
-        One row a training and model: accuracy in percent, base / controlled, by attack.
-
-    Source: Tables 8 and 9.
+    list of dict, a row for each training and model
     """
     value, rows = accuracy(table), []
     for training in TRAININGS:
@@ -87,7 +83,7 @@ def robustness_rows(
 
 
 def scheme_rows(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Lay out the accuracy of each scheme as the paper's Table 3 does.
+    """Lay out the accuracy of each scheme in percent, and the highest, as the paper's Table 3 does.
 
     Parameters
     ----------
@@ -95,10 +91,7 @@ def scheme_rows(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
 
     Returns
     -------
-    list of dict
-        One row a training, model and attack: accuracy in percent by scheme, and the highest.
-
-    Source: Table 3.
+    list of dict, a row for each training, model and attack
     """
     value, rows = accuracy("ablation"), []
     attacks = dict(list(ATTACKS.items())[1:])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -27,14 +28,12 @@ class Placebo:
     controller : PIDController
     kind : {"noise", "rotation", "negative"}
         Random directions, new for each token; u_t turned by one random matrix for each t; -u_t.
-    seed : int
-        Of the directions, which start anew whenever the placebo is attached.
+    seed : int, of the directions, which start anew whenever the placebo is attached
     """
 
     controller: PIDController
     kind: str = "noise"
     seed: int = 0
-    _turns: dict[tuple[int, int], Tensor] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in PLACEBO_KINDS:
@@ -56,7 +55,7 @@ class Placebo:
         if self.kind == "negative":
             return lambda t, u, mask: -u
         if self.kind == "rotation":
-            return lambda t, u, mask: u @ self._turn(t, u)
+            return lambda t, u, mask: u @ _turn(self.seed, t, u.shape[-1]).to(u)
         source = torch.Generator().manual_seed(self.seed)
 
         def noise(_t: int, u: Tensor, _mask: Any) -> Tensor:
@@ -66,12 +65,12 @@ class Placebo:
 
         return noise
 
-    def _turn(self, t: int, u: Tensor) -> Tensor:
-        """Random orthogonal matrix (d, d) of block t."""
-        width = u.shape[-1]
-        if (t, width) not in self._turns:
-            source = torch.Generator().manual_seed(1000 * self.seed + t)
-            square = torch.randn(width, width, generator=source, dtype=torch.float64)
-            orthogonal, upper = torch.linalg.qr(square)
-            self._turns[t, width] = orthogonal * upper.diagonal().sign()  # uniform (Haar)
-        return self._turns[t, width].to(u)
+
+@lru_cache(maxsize=32)
+@torch.inference_mode(False)  # else no gradient could pass
+def _turn(seed: int, t: int, width: int) -> Tensor:
+    """Random orthogonal matrix (d, d) of block t, uniform (Haar)."""
+    source = torch.Generator().manual_seed(1000 * seed + t)
+    square = torch.randn(width, width, generator=source, dtype=torch.float64)
+    orthogonal, upper = torch.linalg.qr(square)
+    return orthogonal * upper.diagonal().sign()

@@ -53,11 +53,7 @@ def write_result(
     seconds: float,
     **more: Any,
 ) -> dict:
-    """Write one result file with its provenance.
-
-    `command` is what to type to make it again, `configuration` all that decides the outcome besides
-    `data` and `model`, which hold name and sha256 (`data` also `n`); `counts` are whole numbers.
-    """
+    """Write a result file: the command that makes it again, all that decides it, and whole counts."""
     path = Path(path)
     if path.suffix != ".json":
         raise ValueError(f"a result file ends in .json, not {path.name!r}")
@@ -93,7 +89,7 @@ def _content_hash(result: dict) -> str:
 
 
 def read_result(path: Path) -> dict:
-    """Read a result file and check that it is whole.
+    """Read a result file, and refuse one that is not whole or was changed after it was written.
 
     Parameters
     ----------
@@ -102,11 +98,6 @@ def read_result(path: Path) -> dict:
     Returns
     -------
     dict
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        No such file; not JSON, another schema, a field missing or of another kind, a wrong hash.
     """
     path = Path(path)
     if not path.is_file():
@@ -147,27 +138,22 @@ def is_stale(
     ----------
     result : dict
     model, rows, configuration : str, sequence of mappings, dict, optional
-        Shipped adapter, data and settings; what is left out is not compared.
+        What is left out is not compared.
 
     Returns
     -------
     list of str
     """
-    reasons = []
-    if configuration is not None:
-        recorded = result["configuration"]
-        reasons += [
-            f"configuration.{key}: recorded {recorded.get(key)!r}, "
-            f"expected {configuration.get(key)!r}"
-            for key in sorted({*recorded, *configuration})
-            if recorded.get(key) != configuration.get(key)
-        ]
+    recorded = result["configuration"]
+    expected = recorded if configuration is None else configuration
+    reasons = [
+        f"configuration.{key}: recorded {recorded.get(key)!r}, expected {expected.get(key)!r}"
+        for key in sorted({*recorded, *expected})
+        if recorded.get(key) != expected.get(key)
+    ]
     if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")
-    if (
-        model is not None
-        and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]
-    ):
+    if model and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]:
         reasons.append("the model changed")
     return reasons
 

@@ -46,8 +46,7 @@ def random_model(name: str, **changes: Any) -> nn.Module:
     Parameters
     ----------
     name : str
-    changes
-        Other settings of the configuration.
+    changes : other settings of the configuration
 
     Returns
     -------
@@ -112,10 +111,9 @@ def random_control(
     scheme: str = "PD",
     layers: str | None = "published",
     ranks: Mapping[str, float] = RANKS,
-    seed: int = 0,
 ) -> _RandomControl:
     """Control by random orthonormal bases of stated ranks (shares of the width), for timing only."""
-    blocks, draw = find_blocks(model), torch.Generator().manual_seed(seed)
+    blocks, draw = find_blocks(model), torch.Generator().manual_seed(0)
     d, T = blocks.width, blocks.depth
     frame = torch.linalg.qr(torch.randn(d, d, generator=draw)).Q
     values, vectors = {}, {}
@@ -133,8 +131,8 @@ class SizeCost(NamedTuple):
     """What control costs one architecture at one batch size.
 
     `ours`, `naive`: P-D control by our products and by the naive ones; `thin`: P control alone;
-    `against_naive`: ours over naive; `bound`, `thin_bound`: ratios of the operations counted;
-    `pmp`: PMP with `sweeps` + 1 passes forward and back, and one forward more, or None.
+    `bound`, `thin_bound`: ratios of the operations counted; `pmp`: `sweeps` + 1 passes forward and
+    back, and one forward more, or None.
     """
 
     model: str
@@ -179,8 +177,7 @@ def size_cost(
     ----------
     model, name : a model of transformers and what it is called
     layers : {"published", "all"}
-    batch, rounds, tokens : int
-        By default from 8 to 100 rounds, fewer for a slower model.
+    batch, rounds, tokens : int, by default from 8 to 100 rounds
     sweeps : int, of PMP, or None to leave it out
 
     Returns

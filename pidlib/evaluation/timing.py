@@ -32,12 +32,11 @@ def measure(
     contexts: Mapping[str, Callable[[], Any]],
     device: torch.device,
     rounds: int,
-    seed: int = 0,
 ) -> dict[str, np.ndarray]:
     """Seconds (rounds,) of one call in several contexts, each round in another order, two run in vain."""
     if "base" not in contexts or rounds < 1:
         raise ValueError(f"{rounds} rounds of {list(contexts)}: give at least 1, and a 'base'")
-    random, taken = np.random.default_rng(seed), {name: [] for name in contexts}
+    random, taken = np.random.default_rng(0), {name: [] for name in contexts}
     for _ in range(rounds + 2):
         for name in random.permutation(list(contexts)):
             with contexts[name]():
@@ -59,10 +58,10 @@ def _seconds(call: Callable[[], Any], device: torch.device) -> float:
     return time.perf_counter() - start
 
 
-def ratio(above: np.ndarray, below: np.ndarray, seed: int = 0) -> Ratio:
+def ratio(above: np.ndarray, below: np.ndarray) -> Ratio:
     """Median of the ratios of paired seconds (rounds,), with its 95 % bootstrap interval."""
     values = above / below
-    draws = np.random.default_rng(seed).integers(len(values), size=(4000, len(values)))
+    draws = np.random.default_rng(0).integers(len(values), size=(4000, len(values)))
     low, high = np.quantile(np.median(values[draws], axis=1), [0.025, 0.975])
     return Ratio(float(np.median(values)), float(low), float(high))
 
@@ -81,11 +80,7 @@ def operations(
 
 
 class ControlCost(NamedTuple):
-    """Time with control over time without: median of the rounds, and its 95 % interval.
-
-    `bound` is the ratio of the operations, counted: what is unavoidable; `base_seconds` the median
-    of a round without control; `forms` how each controlled state's product is computed.
-    """
+    """Time with control over time without, with its interval; `bound`: the ratio of the operations."""
 
     ratio: float
     low: float
@@ -124,7 +119,7 @@ def control_cost(
     -------
     ControlCost
 
-    Source: Table 5. Departure: interleaved and with an interval; the paper gives means.
+    Source: Table 5. Departure: interleaved and with an interval.
     """
     device = next(model.parameters()).device
     inputs = [batch.inputs for batch in batches(tokenizer, rows, batch_size, device=device)]

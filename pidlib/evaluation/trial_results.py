@@ -25,12 +25,9 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str
 
     Parameters
     ----------
-    rows : datasets.Dataset
-        The rows that were attacked; others are refused.
-    data, recipe, model : str
-        As in the name of the result file.
-    results : Path
-        Folder of the result files.
+    rows : datasets.Dataset, those that were attacked; others are refused
+    data, recipe, model : str, as in the name of the result file
+    results : Path, folder of the result files
 
     Returns
     -------
@@ -81,7 +78,7 @@ def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
 
 
 def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired]:
-    """Compare a condition of a result with no control, row by row, for each set.
+    """Compare a condition with no control, row by row, for each set; adaptive as recipe by recipe.
 
     Parameters
     ----------
@@ -91,7 +88,6 @@ def gains_over_none(result: Mapping[str, Any], control: str) -> dict[str, Paired
     Returns
     -------
     dict of str to Paired
-        An adaptive attack is compared with the same recipe against no control, on the same rows.
     """
     pairs = {}
     for key in result["examples"].get(control) or [answers(result, control, "")]:
@@ -132,8 +128,7 @@ def control_name(scheme: str, variance: float | str) -> str:
 
     Parameters
     ----------
-    scheme, variance : str, float
-        Settings of a `PIDController`, or the rule and the mix of an estimate.
+    scheme, variance : str, float, or the rule and the mix of an estimate
 
     Returns
     -------

@@ -18,8 +18,7 @@ def network_diagram(blocks: int = 3) -> Figure:
 
     Parameters
     ----------
-    blocks : int
-        2 to 4; the last one stands for block T - 1.
+    blocks : int, 2 to 4; the last one stands for block T - 1
 
     Returns
     -------

@@ -73,8 +73,7 @@ def spectra(
     Parameters
     ----------
     eigenvalues : mapping of str to (d,) floats, not negative
-    thresholds : sequence of float
-        Shares in (0, 1] drawn as level lines, where the ranks are read.
+    thresholds : sequence of float in (0, 1], drawn as level lines
 
     Returns
     -------
@@ -108,10 +107,8 @@ def agreement(
 
     Parameters
     ----------
-    predicted, true : mapping of str to (k,) floats
-        The same names and lengths in both; values above 0.
-    what : str
-        The quantity compared, with its unit.
+    predicted, true : mapping of str to (k,) floats above 0, the same names and lengths
+    what : str, the quantity compared, with its unit
 
     Returns
     -------
@@ -141,11 +138,9 @@ def gain_plot(
 
     Parameters
     ----------
-    groups : mapping of str to mapping of str to (gain, low, high), in points
-        By comparison, then by row, the same in each.
+    groups : mapping of comparison to mapping of row to (gain, low, high), in points
     xlabel : str
-    zero : bool
-        Whether a line marks 0; False for shares, which lie far from it.
+    zero : bool, whether a line marks 0
 
     Returns
     -------

@@ -38,9 +38,8 @@ def radar_plotly(
 
     Examples
     --------
-    >>> fig = radar_plotly(["clean", "A", "B"], {"base": [80, 60, 10], "P-D": [79, 68, 21]})
-    >>> [trace.name for trace in fig.data]
-    ['base', 'P-D']
+    >>> [trace.name for trace in radar_plotly(["clean", "A", "B"], {"base": [80, 60, 10]}).data]
+    ['base']
 
     Source: paper Fig. 2.
     """
@@ -95,8 +94,7 @@ def radar_matplotlib(
 
     Parameters
     ----------
-    axes, series, intervals
-        As in `radar_plotly`.
+    axes, series, intervals : as in `radar_plotly`
 
     Returns
     -------

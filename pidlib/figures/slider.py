@@ -27,10 +27,7 @@ def slider(
     log: bool = False,
     equal: bool = False,
 ) -> go.Figure:
-    """Lines that change as the reader moves one slider, or several.
-
-    The site draws every slider as a control of the page. In JupyterLab plotly draws them; there
-    each of several sliders starts from the first picture.
+    """Lines that change as the reader moves one slider, or several (drawn as controls of the page).
 
     Parameters
     ----------
@@ -38,15 +35,11 @@ def slider(
     frames : mapping of positions to lines
         A position is a str, or for several sliders a tuple, every combination there. Lines: name to
         (k,) values over `x`, or to (2, m) places and values; the same names at each position.
-    name : str or sequence of str
-        What each slider changes, printed before its value.
+    name : str or sequence of str, what each slider changes
     xlabel, ylabel : str, with the unit
-    start : str or tuple of str, optional
-        Position shown first.
-    points : sequence of str
-        Lines drawn as marks without a line.
-    log, equal : bool
-        Logarithmic vertical axis, all values above 0; one unit as long on both axes.
+    start : str or tuple of str, optional, the position shown first
+    points : sequence of str, lines drawn as marks
+    log, equal : bool, for a logarithmic vertical axis; for one unit as long on both axes
 
     Returns
     -------

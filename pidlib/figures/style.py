@@ -60,11 +60,7 @@ MATPLOTLIB = (
 
 
 def use_book_style() -> None:
-    """Set the plotly template and the matplotlib defaults of the book.
-
-    Call it once, in the first cell. Figures get a transparent ground and one ink, so that they read
-    in light and in dark; matplotlib draws SVG inside a notebook.
-    """
+    """Set the plotly template and the matplotlib defaults of the book, for light and dark pages."""
     grid = "rgba(128,128,128,.25)"
     axis = dict(gridcolor=grid, zerolinecolor="rgba(128,128,128,.4)", linecolor=INK)
     axis |= dict(ticks="outside", tickcolor=INK, automargin=True)

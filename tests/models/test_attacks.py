@@ -34,7 +34,7 @@ PAIRS = [
 def victim():
     """Return a tiny BERT with large random weights, so that each word matters."""
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(base_folder(check=False))
+    tokenizer = AutoTokenizer.from_pretrained(base_folder())
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,

@@ -48,7 +48,7 @@ def test_texts_refuse_what_they_cannot_read():
 def tokenizer():
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(base_folder(check=False))
+    return AutoTokenizer.from_pretrained(base_folder())
 
 
 def test_each_row_stands_once_longest_first(tokenizer):
