@@ -19,12 +19,25 @@ from experiments.captions.generator import SIZES, captions, scenes
 from experiments.captions.realisation import tokens
 from experiments.captions.sampling import scene_key, split_of
 from experiments.captions.scenes import infer
-from pidlib.data.lexicon import Lexicon
+from pidlib.data.lexicon import FORMS, Lexicon
 from pidlib.data.nli import COLUMNS, load_nli
 
 LEXICON = Lexicon.load()
 WORN = ("in", "wearing", "sporting")
 NUMBERS = {"a": 1, "an": 1, "some": 0, "two": 2, "three": 3, "four": 4}
+
+
+CONCEPTS = {
+    word: name
+    for name, entry in LEXICON.concepts.items()
+    for form in FORMS
+    for word in entry.get(form, [])
+}
+
+
+def concept(word):
+    """Name of the concept of a word, or None."""
+    return CONCEPTS.get(word.lower())
 
 
 class Reader:
@@ -43,7 +56,7 @@ class Reader:
 
     def kind(self, place=0):
         word = self.words[place] if place < len(self.words) else ""
-        name = LEXICON.concept(word)
+        name = concept(word)
         return name, (LEXICON.concepts[name] if name else {})
 
     def take(self, *words):
@@ -119,14 +132,14 @@ class Reader:
             if word == "with":
                 self.scene["company"] = self.noun_phrase()[0]
             elif word == "on" and self.words[0] in ("a", "an"):
-                self.scene["sky"] = LEXICON.concept(self.words[1])
+                self.scene["sky"] = concept(self.words[1])
                 del self.words[:3]
             elif word in ("in", "at", "on"):
                 assert self.take("the")
-                self.scene["place"] = LEXICON.concept(self.words.pop(0))
+                self.scene["place"] = concept(self.words.pop(0))
             else:
-                slot = "company" if LEXICON.concept(word) == "alone" else "place"
-                self.scene[slot] = LEXICON.concept(word)
+                slot = "company" if concept(word) == "alone" else "place"
+                self.scene[slot] = concept(word)
                 assert self.scene[slot] in ("alone", "indoors", "outdoors"), word
 
 
