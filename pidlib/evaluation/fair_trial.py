@@ -104,13 +104,17 @@ class FairTrial:
                 rows.append({"condition": condition} | cells)
         return rows
 
+    def proportion(self, condition: str, key: str) -> Proportion:
+        """Right answers of one condition ("none", "noise 0") on one set, as counts."""
+        bits = self.right[condition][key]
+        return Proportion(int(bits.sum()), len(bits))
+
     def _cell(self, condition: str, key: str) -> str:
         if condition in self.kinds:
             return f"{100 * self.accuracy(condition, key):.1f}" if key != "adaptive" else "-"
         if key not in self.right[condition]:
             return "-"
-        bits = self.right[condition][key]
-        return str(Proportion(int(bits.sum()), len(bits))).replace(" %", "").partition(" (")[0]
+        return str(self.proportion(condition, key)).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
