@@ -113,7 +113,10 @@ def chapters(workers: int) -> Count:
 
 def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
-    examples = ["--doctest-modules", "pidlib", "book/_ext/excursion.py"]
+    examples = [
+        "--doctest-modules",
+        "pidlib",
+    ]
     arguments = [*spread(workers), *examples, "tests"]
     return counted(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
 
