@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "wiener": "experiments.trial.Trial",
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.contrast.ContrastTrial",
+    "showcase": "experiments.showcase.Showcase",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
     "fit": "experiments.benchmarks.fit.FitBenchmark",

@@ -10,7 +10,7 @@ from typing import Any
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
 import library
-from contents import ROOT, in_toc, prose, table
+from contents import ROOT, in_toc, number, prose, table
 
 EQUATION = (r"\$\$\s*\(([a-z][\w-]*)\)", r"^\s*:label:\s*(\S+)")
 THEOREM = re.compile(r"\{prf:\w+\}[^\n]*\n(?::(?!label)[^\n]*\n)*:label:\s*(\S+)")
@@ -105,7 +105,7 @@ def chapters_of(value: Any) -> str:
     """Links to the chapters that use a function or class, as docutils reads them."""
     stems = library.uses().get(f"{value.__module__}.{value.__name__}", [])
     return ", ".join(
-        f":doc:`{int(stem[:2])} {stem[3:].replace('_', ' ')} </notebooks/{stem}>`" for stem in stems
+        f":doc:`{number(stem)}{stem[3:].replace('_', ' ')} </notebooks/{stem}>`" for stem in stems
     )
 
 
@@ -138,7 +138,9 @@ def front_door() -> str:
             {
                 "name": f"{{py:obj}}`{name} <pidlib.{door}.{short}>`",
                 "what it does": library.summary(value),
-                "in chapters": ", ".join(f"[{int(s[:2])}](/notebooks/{s}.ipynb)" for s in stems),
+                "in chapters": ", ".join(
+                    f"[{number(s).strip() or 'appendix'}](/notebooks/{s}.ipynb)" for s in stems
+                ),
             }
         )
     return table(rows)

@@ -10,7 +10,7 @@ from typing import Any
 
 import chapters
 from chapters import DIFFICULTIES, Chapter
-from contents import RESULTS, ROOT, read_record, table
+from contents import RESULTS, ROOT, number, read_record, table
 
 CANARY = ROOT / "book" / "canary.json"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -44,7 +44,7 @@ def exercises() -> str:
 
 def place(chapter: Chapter) -> str:
     """Link to a chapter, with its number."""
-    return f"[{int(chapter.stem[:2])} {chapter.title}](/notebooks/{chapter.stem}.ipynb)"
+    return f"[{number(chapter.stem)}{chapter.title}](/notebooks/{chapter.stem}.ipynb)"
 
 
 def status() -> str:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from html import escape
 from pathlib import Path
 
 from contents import ROOT
+from experiments.claims import VERDICTS, Claim, claims
 from measured import measured
-from pidlib.evaluation.claims import VERDICTS, claims
 
+KINDS = dict(
+    zip(VERDICTS, ("holds", "partly", "fails", "open"), strict=True)
+)  # classes of the page
 PAGE = ROOT / "book" / "claims.md"
 OPENING = """\
 # Claims
 
 The paper makes {} claims about its results. For each, this page gives what the paper's own tables \
-say when they are recomputed (`pidlib.evaluation.claims`, tested), what we measured on our model \
+say when they are recomputed (`experiments/claims.py`, tested), what we measured on our model \
 (`tools/measured.py`, from the result files), and where to look. The verdict is on the paper's \
 words against the paper's tables. It is not a verdict on the method.
 
@@ -41,9 +45,7 @@ def claims_page(folder: Path) -> str:
         "|---|---|",
         *(f"| {verdict} | {count[verdict]} |" for verdict in VERDICTS),
         "",
-        "| number | claim | verdict |",
-        "|---|---|---|",
-        *(f"| [{c.number}](#claim-{c.number}) | {c.said} | {c.verdict} |" for c in every),
+        tiles(every),
         "",
     ]
     for claim in every:
@@ -53,7 +55,7 @@ def claims_page(folder: Path) -> str:
             f"(claim-{claim.number})=",
             f"## {claim.number}. {claim.said}",
             "",
-            f"*{claim.where}.* **Verdict: {claim.verdict}.**",
+            f"*{claim.where}.* **Verdict:** [{claim.verdict}]{{.{KINDS[claim.verdict]}}}",
             "",
             f"- The paper's tables: {claim.recomputed}.",
             f"- Measured here: {text.rstrip('.')}.{link}",
@@ -62,6 +64,21 @@ def claims_page(folder: Path) -> str:
     # gains as mathematics, and the minus sign before numbers
     page = re.sub(r"K_[PID](?: = (?:K_[PID]|[\d.]*\d))*", r"$\g<0>$", "\n".join(lines))
     return re.sub(r"(?<![\w.)-])-(?=\d)", "−", page)
+
+
+def tiles(every: list[Claim]) -> str:
+    """A tile for each claim, in the colour of its verdict, that leads to it."""
+    lines = [
+        f'<a class="tile {KINDS[c.verdict]}" href="#claim-{c.number}"><b>{c.number} · {c.verdict}</b>'
+        f" {italic(escape(c.said))}</a>"
+        for c in every
+    ]
+    return "\n".join(["```{raw} html", '<div class="tiles">', *lines, "</div>", "```"])
+
+
+def italic(text: str) -> str:
+    """The gains of a claim in a tile, which is HTML and holds no mathematics."""
+    return re.sub(r"K_([PID])", r"<i>K</i><sub>\1</sub>", text)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,31 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))  # where experiments are: they are not installed
 BUILD = ROOT / "_build"
 RESULTS = ROOT / "book" / "results"
 FIGURES = ("image/svg+xml", "image/png", "application/vnd.plotly.v1+json")
 """Outputs of a cell that are drawn."""
+
+
+MOVED = {  # old address of a chapter: where it stands now
+    "11_anli": "10_robustness",
+    "12_schemes": "11_schemes",
+    "13_analytic_or_iterative": "12_analytic_or_iterative",
+    "14_cost": "13_cost",
+    "15_theorem_on_models": "14_theorem_on_models",
+    "16_decoders": "15_decoders",
+    "17_fair_trial": "16_fair_trial",
+    "18_wiener": "17_wiener",
+    "19_estimate_on_trial": "18_estimate_on_trial",
+    "20_how_far_it_carries": "18_estimate_on_trial",
+}
+APPENDIX = 90  # the number that the files of appendices begin with, and more
+
+
+def number(stem: str) -> str:
+    """Number of a chapter before its title; an appendix has none."""
+    return f"{int(stem[:2])} " if int(stem[:2]) < APPENDIX else ""
 
 
 def in_toc(root: Path = ROOT) -> list[Path]:

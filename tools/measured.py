@@ -22,11 +22,11 @@ PD = control_name("PD", 0.99)
 SETS = tuple(ATTACKS.values())[1:]
 DATA = ("snli-test", "mnli-matched")
 ROBUSTNESS = ("Robustness", "10_robustness")
-SCHEMES = ("Schemes", "12_schemes")
+SCHEMES = ("Schemes", "11_schemes")
 STATES = ("States", "08_states")
 WORDS = ("Attacks", "09_attacks")
-PMP = ("Analytic or iterative", "13_analytic_or_iterative")
-COST = ("What control costs", "14_cost")
+PMP = ("Analytic or iterative", "12_analytic_or_iterative")
+COST = ("What control costs", "13_cost")
 LATER = "Not measured yet: it needs a trial that is not recorded"
 
 SAID: dict[str, tuple[str, Page | None]] = {
@@ -35,7 +35,7 @@ SAID: dict[str, tuple[str, Page | None]] = {
         "On captions, part of the step from P to P-D is the larger total gain.", SCHEMES),
     "theorem_depth": (
         "On MiniLM the error of the theorem grows with the layers that an attack passes, and on "
-        "residual networks with their depth; one model has one depth.", ("Theorem 1 on a real model", "15_theorem_on_models")),
+        "residual networks with their depth; one model has one depth.", ("Theorem 1 on a real model", "14_theorem_on_models")),
     "p_rank": ("The ranks of MiniLM at 99 % are most of its 384 directions.", STATES),
     "id_ranks": (
         "The ranks of MiniLM at 99 % are most of its 384 directions, D's the most.", STATES),
@@ -95,7 +95,7 @@ def _line(result: dict[str, Any]) -> str:
 
 
 @_of("roberta_snli distilbert_numbers", ROBUSTNESS)
-@_of("distilbert_snli", ("A fair trial", "17_fair_trial"))
+@_of("distilbert_snli", ("A fair trial", "16_fair_trial"))
 def _standard(folder: Path) -> str:
     result = _trials(folder)["snli-test", "standard"]
     noise = 100 * FairTrial.from_result(result, "textfooler").beyond("noise")[0]
@@ -206,7 +206,7 @@ def _thresholds(folder: Path) -> str:
     return f"SNLI, P-D: {'; '.join(texts)}"
 
 
-@_of("anli_declines anli_grows anli_mean", ("ANLI", "11_anli"))
+@_of("anli_declines anli_grows anli_mean", ("ANLI", "10_robustness"))
 def _anli(folder: Path) -> str:
     texts = []
     for k in ("r1", "r2", "r3"):
@@ -239,7 +239,7 @@ def _sweeps(folder: Path) -> str:
     return f"{cells[0]['sweeps']} sweeps of our solver, as multiples of the base time: {times}"
 
 
-@_of("opt_attacks opt_snli opt_clean opt_mnli", ("Decoders", "16_decoders"))
+@_of("opt_attacks opt_snli opt_clean opt_mnli", ("Decoders", "15_decoders"))
 def _decoder(folder: Path) -> str:
     result = read_result(folder / "trial-captions-minilm-opt.json")
     return f"a small decoder on captions, n = {result['data']['n']}, transfer: {_line(result)}"

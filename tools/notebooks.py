@@ -25,7 +25,8 @@ from contents import FIGURES, ROOT, environment, in_toc, write_whole
 from sources import STAMP, stale, stamp
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-LINES, CELLS, BYTES = 25, 20, 1_500_000
+LINES, CELLS, BYTES, PRINTED = 25, 20, 1_500_000, 12
+BLANK = re.compile(r"\.\.\.(?s:.*)^check\.\w+\(", re.M)  # the cell of an exercise
 PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
 
 
@@ -43,6 +44,8 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         tag = hashlib.sha256((cell.cell_type + cell.source).encode()).hexdigest()[:8]
         counts[tag] += 1
         cell.id = tag if counts[tag] == 1 else f"{tag}-{counts[tag]}"
+        if BLANK.search(cell.source):  # a site shows the task, not what an untouched blank prints
+            cell.metadata["tags"] = sorted({*cell.metadata.get("tags", []), "remove-output"})
         kept = {"tags", "mystnb", "slideshow"} & set(cell.metadata)
         cell.metadata = nbformat.from_dict({k: cell.metadata[k] for k in sorted(kept)})
         if cell.cell_type == "code":
@@ -119,6 +122,9 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
     found, tags = [], cell.metadata.get("tags", [])
     if cell.source.count("\n") + 1 > LINES:
         found.append(f"{cell.source.count(chr(10)) + 1} lines, at most {LINES}")
+    printed = sum(map(printed_lines, cell.outputs))
+    if printed > PRINTED and "remove-output" not in tags:
+        found.append(f"{printed} lines printed, at most {PRINTED}: draw them, or show a table")
     for output in cell.outputs:
         if output.output_type == "error" and "raises-exception" not in tags:
             found.append(f"error output {output.ename}: {output.evalue[:80]}")
@@ -135,6 +141,15 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
             lacking = [k for k in ("name", "caption") if not mystnb.get("figure", {}).get(k)]
             found += [f"figure without {k} (metadata mystnb.figure.{k})" for k in lacking]
     return found
+
+
+def printed_lines(output: nbformat.NotebookNode) -> int:
+    """Lines of text that a page shows of an output."""
+    data = output.get("data", {})
+    drawn = {"text/html", *FIGURES} & set(data)
+    text = output.get("text", "") or ("" if drawn else str(data.get("text/plain", "")))
+    glued = "scrapbook" in output.get("metadata", {})  # shown elsewhere, by its key
+    return 0 if glued else len(text.strip().splitlines())
 
 
 def main() -> int:

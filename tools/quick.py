@@ -33,6 +33,12 @@ def drawn(notebook: nbformat.NotebookNode, kind: str) -> list:
     return [o.data[kind] for o in outputs(notebook) if kind in o.get("data", {})]
 
 
+def printed(output: nbformat.NotebookNode) -> str:
+    """What a cell printed, or the text of a table that it showed."""
+    data = output.get("data", {})
+    return data["text/plain"] + "\n" if "text/html" in data else output.get("text", "")
+
+
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -45,7 +51,7 @@ def main() -> int:
     notebook = executed(CHAPTER)
     figures = [go.Figure(dict(spec)) for spec in drawn(notebook, PLOTLY)]
     parts = [f.to_html(full_html=False, include_plotlyjs=k == 0) for k, f in enumerate(figures)]
-    text = "\n".join(o.text for o in outputs(notebook) if o.get("name") == "stdout")
+    text = "\n".join(map(printed, outputs(notebook)))
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
     write_whole(PAGE, head + "".join(parts) + f"<pre>{escape(text)}</pre></html>")
     print(text)

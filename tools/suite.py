@@ -113,10 +113,7 @@ def chapters(workers: int) -> Count:
 
 def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
-    examples = [
-        "--doctest-modules",
-        "pidlib",
-    ]
+    examples = ["--doctest-modules", "pidlib"]  # book/_ext as a package would hide tools/book.py
     arguments = [*spread(workers), *examples, "tests"]
     return counted(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
 

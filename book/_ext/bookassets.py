@@ -16,6 +16,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
+import myst_nb.sphinx_
 from docutils import nodes
 from myst_nb.core import render
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -146,6 +147,22 @@ def copy_assets(app, error):
     shutil.copyfile(source / "tex-mml-chtml.js", target / "tex-mml-chtml.js")
     fonts = "output/chtml/fonts"
     shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+    for path in static.rglob("*.map"):  # for who debugs the theme: megabytes that no reader needs
+        path.unlink()
+
+
+REDIRECT = """<!doctype html><meta charset="utf-8"><title>Moved</title>
+<script>location.replace("{0}" + location.hash)</script>
+<meta http-equiv="refresh" content="1; url={0}">
+<p>This chapter has moved to <a href="{0}">{0}</a>.</p>
+"""
+
+
+def write_redirects(app, error) -> None:
+    """Pages at the old addresses of chapters that lead to the new."""
+    for old, new in MOVED.items() if not error and app.builder.format == "html" else ():
+        page = Path(app.outdir) / "notebooks" / f"{old}.html"
+        page.write_text(REDIRECT.format(f"{new}.html"), encoding="utf-8")
 
 
 def configure(app, config):
@@ -159,7 +176,15 @@ def configure(app, config):
         config.nb_execution_mode = "off"
 
 
+def one_figure(renderer, options, line):
+    """A cell's first output is its figure; the numbers that follow are no second one."""
+    name = nodes.fully_normalize_name(str((options or {}).get("name", "")))
+    known = name in renderer.document.nameids
+    return render.create_figure_context(renderer, None if known else options, line)
+
+
 def setup(app):
+    myst_nb.sphinx_.create_figure_context = one_figure
     app.connect("config-inited", configure, priority=100)
     plugins = render.load_mime_renders()
     if PlotlyMime not in plugins:
@@ -167,4 +192,5 @@ def setup(app):
     app.add_post_transform(KeepMarks)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_assets)
+    app.connect("build-finished", write_redirects)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ import re
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx_proof.domain import ProofIndex
 
 import api_pages
 import chapter_pages
@@ -71,7 +72,19 @@ def is_field(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def statements(index, docnames=None):
+    """Entries of the proof index by chapter, in words where sphinx-proof shows labels."""
+    entries = {}
+    for anchor, of in getattr(index.domain.env, "proof_list", {}).items():
+        chapter = index.domain.env.titles[of["docname"]].astext()
+        said = f"{of['realtype'].capitalize()}: {anchor.replace('-', ' ')}"
+        entry = (said, of["prio"], of["docname"], anchor, "", "", "")
+        entries.setdefault(chapter, []).append(entry)
+    return sorted(entries.items()), True
+
+
 def setup(app):
+    ProofIndex.generate = statements
     app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("api", Api)
     app.add_directive("api-table", Made)

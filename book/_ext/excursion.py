@@ -90,7 +90,7 @@ def excursion_figure() -> go.Figure:
         frames,
         name=("control cost c", "later pushes"),
         xlabel="block t",
-        ylabel="outside the subspace",
+        ylabel="signed distance from the subspace",
         start=(_label(START[0]), _label(START[1])),
     )
 

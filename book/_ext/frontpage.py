@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
+from io import StringIO
+from types import SimpleNamespace
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from bookassets import plotly_box
-from contents import RESULTS, table
+from bookassets import plotly_box, svg_box
+from contents import RESULTS
 from provenance import box
 
 
@@ -22,6 +25,7 @@ class Excursion(SphinxDirective):
 
     def run(self):
         from excursion import excursion_figure, excursion_rows  # slow to import
+        from pidlib.figures import table
         from pidlib.figures.style import tidy, use_book_style
 
         use_book_style()
@@ -31,7 +35,8 @@ class Excursion(SphinxDirective):
         caption = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, caption)
         figure += nodes.caption("", "", *caption.children[0].children)
-        return [figure, *parsed(self, table(excursion_rows()))]
+        numbers = table(excursion_rows(), "Distances, and the control spent", folded=True)
+        return [figure, nodes.raw(text=numbers.html, format="html")]
 
 
 class Headline(SphinxDirective):
@@ -52,8 +57,31 @@ class Headline(SphinxDirective):
         result = read_result(RESULTS / name)
         shown = dict(line.split(": ", 1) for line in self.content)
         gains = {label: adaptive_gains(result, key) for key, label in shown.items()}
+        drawn = [*forest(gains), box([name], "make book")]
+        told = "\n".join(f"- {sentence(label, found)}" for label, found in gains.items())
+        return [*(nodes.raw(text=text, format="html") for text in drawn), *parsed(self, told)]
+
+
+class ResultsCard(SphinxDirective):
+    """The card of one recorded trial: P-D control under TextFooler."""
+
+    required_arguments = 1
+
+    def run(self):
+        from pidlib.evaluation.fair_trial import FairTrial  # slow to import
+        from pidlib.evaluation.results import read_result
+
+        name = self.arguments[0]
+        self.env.note_dependency(str(RESULTS / name))
+        trial = FairTrial.from_result(read_result(RESULTS / name), "textfooler")
+        card = trial.card("P-D control at 99 %, MiniLM, SNLI")
+        lines = [line.replace("points [", "[") for line in card.splitlines()[:-1]]
+        seen = len(trial.right["control"]["adaptive"])
+        lines[-1] = lines[-1].replace("sees it?", f"sees it? (n = {seen})")
+        lines = [re.sub(r"(?<=[ \[])-(?=\d)", "−", line) for line in lines]
+        lines[0] = lines[0].replace("textfooler", "TextFooler")
         line = nodes.raw(text=box([name], "make book"), format="html")
-        return [*parsed(self, headline(gains)), line]
+        return [*parsed(self, "\n".join(lines)), line]
 
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -80,18 +108,34 @@ def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None
     return [nodes.Text(heard(result, text))], []
 
 
-def headline(gains: dict[str, dict[str, tuple]]) -> str:
-    """Markdown of the table of gains, and of a sentence on each control."""
+def forest(gains: dict[str, dict[str, tuple]]) -> tuple[str, str]:
+    """HTML of the gains as points with their intervals, and of their numbers, folded."""
+    from pidlib.figures import gain_plot, use_book_style  # slow to import
+    from pidlib.figures import table as numbers
+
+    use_book_style()
+    groups = {label: {called(a): g[:3] for a, g in rows.items()} for label, rows in gains.items()}
+    fig = gain_plot(groups, xlabel="gain in points")
+    fig.set_size_inches(5.4, 4.4)
+    out = StringIO()
+    fig.savefig(out, format="svg", metadata={"Date": None})
+    words = (
+        "Gain over no control with 95 % intervals, one row an attack; numbers in the table below"
+    )
+    cell = {"mystnb": {"image": {"alt": words}}}
+    data = SimpleNamespace(string=out.getvalue(), cell_metadata=cell)
     rows = []
     for attack in next(iter(gains.values())):
-        row = {"points gained": "no attack" if attack == "None" else attack}
+        row = {"": called(attack)}
         for label, found in gains.items():
             gain, low, high, n = found[attack]
-            cell = f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
-            row[label] = f"**{cell}**" if low > 0 else cell
+            row[label] = f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
         rows.append(row | {"pairs": f"{n:,}"})
-    told = "\n".join(f"- {sentence(label, found)}" for label, found in gains.items())
-    return f"{table(rows)}\n\n{told}"
+    return svg_box(data), numbers(rows, "Gain in points, 95 % intervals", folded=True).html
+
+
+def called(attack: str) -> str:
+    return "no attack" if attack == "None" else attack
 
 
 def sentence(label: str, found: dict[str, tuple]) -> str:
@@ -99,14 +143,14 @@ def sentence(label: str, found: dict[str, tuple]) -> str:
     attacks = [attack for attack in found if attack != "None"]
     up = [attack for attack in attacks if found[attack][1] > 0]
     down = [attack for attack in attacks if found[attack][2] < 0]
-    told = f"No gain is shown under any of the {len(attacks)} attacks"
+    told = f"no gain beyond noise under any of the {len(attacks)} attacks"
     if up:
-        told = f"A gain is shown under {listed(up)}, {len(up)} of {len(attacks)} attacks"
+        told = f"gains under {listed(up)}, {len(up)} of {len(attacks)} attacks"
     if down:
-        told += f", a loss under {listed(down)}"
+        told += f", loses under {listed(down)}"
     _, low, high, _ = found["None"]
-    clean = "no change" if low <= 0 <= high else "a gain" if low > 0 else "a loss"
-    return f"**{label[0].upper()}{label[1:]}:** {told}; on ordinary clean text {clean} is shown."
+    clean = "no change beyond noise" if low <= 0 <= high else "a gain" if low > 0 else "a loss"
+    return f"**{label[0].upper()}{label[1:]}:** {told}; on ordinary clean text {clean}."
 
 
 def listed(words: list[str]) -> str:
@@ -125,6 +169,7 @@ def parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
 def setup(app):
     app.add_directive("excursion", Excursion)
     app.add_directive("headline", Headline)
+    app.add_directive("results-card", ResultsCard)
     app.add_role("reading-time", reading_time)
     app.add_role("heard", heard_right)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

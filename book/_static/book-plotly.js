@@ -24,18 +24,21 @@
     panel.className = "book-dials";
     const inputs = sliders.map((s) => {
       const label = document.createElement("label");
-      const input = document.createElement("input");
+      const chosen = (fig.layout.meta || {}).choose;        // names, not a scale: a list to choose from
+      const input = document.createElement(chosen ? "select" : "input");
       const shown = document.createElement("output");
       const what = ((s.currentvalue || {}).prefix || "").trim();
-      Object.assign(input, { type: "range", min: 0, max: s.steps.length - 1, step: 1 });
+      if (chosen) s.steps.forEach((step, k) => input.add(new Option(step.label, k)));
+      else Object.assign(input, { type: "range", min: 0, max: s.steps.length - 1, step: 1 });
       input.value = s.active || 0;
       const name = document.createElement("span");
       name.textContent = what;
-      label.append(name, input, shown);
+      if (chosen) label.append(name, input);
+      else label.append(name, input, shown);
       panel.appendChild(label);
       const say = () => {
         shown.textContent = s.steps[input.value].label;
-        input.setAttribute("aria-valuetext", `${what} ${shown.textContent}`);
+        if (!chosen) input.setAttribute("aria-valuetext", `${what} ${shown.textContent}`);
       };
       input.addEventListener("input", () => {
         say();
@@ -62,7 +65,7 @@
       const polar = fig.data.some((trace) => trace.type === "scatterpolar");
       if (polar) {
         layout.margin = { l: 78, r: 78, t: 36, b: 36 };
-        layout.height = 360;
+        layout.height = 360 + 75 * (fig.layout.sliders || []).length;
         box.style.minHeight = "360px";
       }
     }
@@ -74,6 +77,7 @@
     await P.newPlot(div, {
       data: fig.data, layout, frames: fig.frames,
       config: Object.assign({ responsive: true, displaylogo: false,
+        modeBarButtonsToRemove: ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d"],
         displayModeBar: box.clientWidth < 480 ? false : "hover" }, // it would hide the legend
         fig.config, { plotlyServerURL: "" }),
     });

@@ -9,33 +9,31 @@ from pidlib.check.assumptions import (
     augmented_step,
     orthogonal_sum,
     residual_control,
-    room_for_projection,
-    tilt_damage,
 )
 from pidlib.check.attacks import attack_rates, tokens_of_word, word_order
 from pidlib.check.dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
 from pidlib.check.estimation import bias_variance, chosen_setting, next_estimate
 from pidlib.check.gains import (
-    best_cost,
     cost_for_share,
+    cost_that_breaks_even,
     exit_error,
-    gain_step,
+    gains_with_end,
+    half_life,
     layers_needed,
     mean_gain_excess,
     memory_layers,
-    pair_left,
-    share_left,
+    planes_left,
     split,
 )
 from pidlib.check.models import (
+    break_even,
     cheapest,
     controlled_states,
     last_token,
-    least_ratio,
-    predicted_norm,
+    share_allowed,
     singular_spread,
-    state_gradient,
-    won_back,
+    state_curvature,
+    states_within,
 )
 from pidlib.check.pontryagin import (
     basic_sweep,
@@ -58,15 +56,13 @@ from pidlib.check.subspaces import (
 )
 from pidlib.check.trials import (
     beyond_placebo,
-    constant_accuracy,
+    direction_left,
+    equal_length,
     paired_counts,
     pd_control,
-    pooled_gain,
     rows_needed,
     same_size,
-    scheme_control,
     six_layers,
-    total_gain,
     withstanding,
     worst_case,
 )

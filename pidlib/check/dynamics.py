@@ -10,47 +10,53 @@ from pidlib.check.judge import Answer, Cases, exercise
 from pidlib.theory.plants import Plant, steady_error
 
 
-@exercise("go the time h along the slope f(x): this is what a residual block does")
+@exercise("the second part sees what the first has left: middle = x + h f(x), then one step of g")
 def euler_step(answer: Answer) -> Cases:
-    """Check a function (f, x, h) -> x after one Euler step of x' = f(x)."""
+    """Check a function (f, g, x, h) -> x after one step along f and then one along g."""
     starts = np.random.default_rng(0).standard_normal((3, 4))
-    functions = (np.sin, lambda x: -x, lambda x: x**2 - 1)
-    for f, (x, h) in product(functions, zip(starts, (1, 0.5, 0.01), strict=True)):
-        yield x + h * f(x), answer(f, x, h)
-    return "x + h f(x) is a residual block"
+    pairs = ((np.sin, lambda x: -x), (lambda x: x**2 - 1, np.cos), (lambda x: -x, np.sin))
+    for (f, g), (x, h) in product(pairs, zip(starts, (1, 0.5, 0.01), strict=True)):
+        middle = x + h * f(x)
+        yield middle + h * g(middle), answer(f, g, x, h)
+    return "two residual parts one after the other are two steps, not one step along f + g"
 
 
-@exercise("at rest y' = y'' = 0: put u = K_p (r - y) into 0 = -k y + u + w and solve for r - y")
+@exercise("at rest the sum stands still, 0 = e - leak * sum, so it holds e / leak: a second gain")
 def offset(answer: Answer) -> Cases:
-    """Check a function (k, K_p, r, w) -> error that proportional control leaves at rest."""
-    for k, K_p, r, w in ((1, 1, 1, 0), (1, 9, 1, 0), (2, 3, 0, 1), (0, 2, 1, 0), (1, 4, 1, 1)):
-        yield steady_error(Plant(stiffness=k), K_p, r, w), answer(k, K_p, r, w)
-    return "a larger gain makes it smaller, none makes it zero"
+    """Check a function (k, K_p, K_i, leak, r, w) -> error at rest under P and a leaky I."""
+    cases = ((1, 1, 1, 1, 1, 0), (1, 9, 0, 1, 1, 0), (2, 3, 0.5, 0.1, 0, 1), (0, 2, 1, 2, 1, 1))
+    for k, K_p, K_i, leak, r, w in cases:
+        plant = Plant(stiffness=k)
+        yield steady_error(plant, K_p + K_i / leak, r, w), answer(k, K_p, K_i, leak, r, w)
+    return "an integral that forgets is one more proportional gain; it must remember to remove"
 
 
-@exercise("one step multiplies the error by 1 - h (a + K); its size must stay below 1")
+@exercise(
+    "the roots of z^2 - (1 - h a) z + h K have the product h K; a complex pair is |z|^2 = h K"
+)
 def largest_gain(answer: Answer) -> Cases:
-    """Check a function (a, h) -> gain at which P control of x' = -a x + u loses stability."""
-    for a, h in ((0.0, 1.0), (1.0, 0.1), (3.0, 0.05)):
-        yield 2 / h - a, answer(a, h)
-    return "a finer step allows a larger gain; in continuous time any gain goes"
+    """Check a function (a, h) -> gain at which P control, one sample late, loses stability."""
+    for a, h in ((0.0, 1.0), (1.0, 0.1), (3.0, 0.05), (10.0, 0.1)):
+        yield 1 / h, answer(a, h)
+    return "a delay of one sample: the plant's own damping a no longer counts"
 
 
-@exercise("np.cumsum(errors) * h is the integral, np.diff(errors, prepend=errors[0]) / h the slope")
+@exercise("e = targets - outputs; the slope is -np.diff(outputs, prepend=outputs[0]) / h")
 def pid_controls(answer: Answer) -> Cases:
-    """Check a function (errors, K_p, K_i, K_d, h) -> controls of a PID controller."""
+    """Check a function (targets, outputs, K_p, K_i, K_d, h) -> controls, D on the output alone."""
     random = np.random.default_rng(1)
     for K_p, K_i, K_d in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 0.5, 0.1)):
-        errors, h = random.standard_normal(7), float(random.uniform(0.1, 1))
-        slopes = np.diff(errors, prepend=errors[0]) / h
+        (targets, outputs), h = random.standard_normal((2, 7)), float(random.uniform(0.1, 1))
+        errors, slopes = targets - outputs, -np.diff(outputs, prepend=outputs[0]) / h
         wanted = K_p * errors + K_i * h * np.cumsum(errors) + K_d * slopes
-        yield wanted, answer(errors, K_p, K_i, K_d, h)
-    return "present, past and trend"
+        yield wanted, answer(targets, outputs, K_p, K_i, K_d, h)
+    return "present, past and trend, and no kick when the target jumps"
 
 
-@exercise("u = (K_p + K_d/h) n_t - (K_d/h) n_{t-1}; variances of independent parts add")
+@exercise("u = (K_p + K_d/(n h)) n_t - (K_d/(n h)) n_{t-n}; variances of independent parts add")
 def noise_gain(answer: Answer) -> Cases:
-    """Check a function (K_p, K_d, h) -> standard deviation of the control per unit noise."""
-    for K_p, K_d, h in ((1.0, 0.0, 0.1), (0.0, 1.0, 0.1), (2.0, 0.5, 0.05)):
-        yield np.hypot(K_p + K_d / h, K_d / h), answer(K_p, K_d, h)
-    return "a fine time step makes the derivative term noisy"
+    """Check a function (K_p, K_d, h, n) -> spread of the control for a slope over n samples."""
+    for K_p, K_d, h, n in ((1.0, 0.0, 0.1, 1), (0.0, 1.0, 0.1, 2), (2.0, 0.5, 0.05, 5)):
+        slope = K_d / (n * h)
+        yield np.hypot(K_p + slope, slope), answer(K_p, K_d, h, n)
+    return "a slope over n samples is n times less noisy, and n / 2 samples late"

@@ -8,21 +8,25 @@ from itertools import count
 import numpy as np
 
 from pidlib.check.judge import Answer, Cases, exercise
-from pidlib.theory.gains import alphas, attenuation, lambdas, predicted_error, steady, wiener_c
-from pidlib.theory.projections import pair_weights
+from pidlib.theory.gains import alphas, attenuation, lambdas, steady, wiener_c
+from pidlib.theory.projections import diagonal_gains, pair_weights
 from pidlib.theory.systems import orthogonal_system
 
 DRAWS = ((1, 1.0, 1.0), (3, 1.0, 0.5), (6, 0.1, 1.0), (12, 30.0, 0.2), (4, 2.0, 3.0))
 
 
-@exercise("alpha and lambda share the denominator c + q + lambda_next")
-def gain_step(answer: Answer) -> Cases:
-    """Check a function (lambda_next, q, c) -> (alpha, lambda), one step of the recursion."""
-    for T, c, q in DRAWS:
-        values = lambdas(T, c, q)
-        for t, alpha in enumerate(alphas(T, c, q)):
-            yield (alpha, values[t]), answer(values[t + 1], q, c)
-    return "two numbers per layer are the whole feedback"
+@exercise("the recursion is the same, but it starts from lambda_T = end instead of 0")
+def gains_with_end(answer: Answer) -> Cases:
+    """Check a function (T, c, end) -> (T,) gains where the state after the last layer has a weight."""
+    for T, c, end in ((1, 1.0, 0.5), (6, 10.0, 3.0), (4, 0.1, 0.0), (12, 30.0, 100.0)):
+        wanted, after = np.zeros(T), end
+        for t in range(T - 1, -1, -1):
+            wanted[t] = c / (c + 1 + after)
+            after = c * (1 - wanted[t])
+        yield wanted, answer(T, c, end)
+    for c in (0.5, 20.0):
+        yield np.full(5, steady(c).alpha), answer(5, c, float(steady(c).lambda_))
+    return "with the weight lambda* all gains are equal, and no layer sees the end"
 
 
 @exercise("far from the end alpha = 1 / (2 + 1/c - alpha); solve for c")
@@ -33,29 +37,31 @@ def cost_for_share(answer: Answer) -> Cases:
     return "c = alpha / (1 - alpha)^2: keeping nearly all is very dear"
 
 
-@exercise("mu = 2 arcsinh(1 / (2 sqrt(c))), then a ratio of two hyperbolic cosines")
-def share_left(answer: Answer) -> Cases:
-    """Check a function (T, c) -> share of an error left after all layers, without a loop."""
-    for T, c, _ in DRAWS:
-        yield attenuation(T, c)[-1], answer(T, c)
-    return "T factors, and all but two numbers cancel"
+@exercise("far from the end a layer leaves exp(-mu), and mu = 2 arcsinh(1 / (2 sqrt(c)))")
+def half_life(answer: Answer) -> Cases:
+    """Check a function c -> number of layers in which a deep network halves an error."""
+    for c in (0.001, 0.5, 1.0, 10.0, 1000.0):
+        yield math.log(2) * float(steady(c).memory), answer(c)
+    return "the depth that halves an error grows like sqrt(c) once c is large"
 
 
-@exercise("alphas(T, c)[0] falls towards steady(c).alpha as T grows: try T = 1, 2, 3, ...")
+@exercise(
+    "alphas(T, c)[0] nears steady(c).alpha; `within` is a share of that limit; try T = 1, 2, ..."
+)
 def memory_layers(answer: Answer) -> Cases:
     """Check a function (c, within) -> fewest layers T with alpha_0 that near its limit."""
-    for c, within in ((1.0, 0.01), (10.0, 0.01), (100.0, 0.01), (100.0, 0.1), (0.001, 0.01)):
+    for c, within in ((1.0, 0.01), (100.0, 0.01), (100.0, 0.1), (0.1, 0.01), (0.001, 0.01)):
         most = float(steady(c).alpha) * (1 + within)
         yield next(T for T in count(1) if alphas(T, c)[0] <= most), answer(c, within)
     return "the depth that counts as infinite grows like sqrt(c), if large"
 
 
-@exercise("the weights are (1 -+ cos phi) / 2; attenuation(T, c, q)[-1] takes each of them")
-def pair_left(answer: Answer) -> Cases:
-    """Check a function (phi, T, c) -> the two shares left in the plane of two lines."""
+@exercise("weights 0, (1 - cos phi) / 2, (1 + cos phi) / 2; attenuation(T, c, q)[-1] takes each")
+def planes_left(answer: Answer) -> Cases:
+    """Check a function (phi, T, c) -> the three shares left where two planes share a line."""
     for phi, T, c in ((0.3, 6, 1.0), (math.pi / 3, 12, 1e-3), (math.pi / 2, 4, 10.0)):
-        yield tuple(attenuation(T, c, pair_weights([phi])[0])[-1]), answer(phi, T, c)
-    return "a direction in one subspace of two is still worn down"
+        yield (1.0, *attenuation(T, c, pair_weights([phi])[0])[-1]), answer(phi, T, c)
+    return "only the common line is left alone; what lies in one plane of the two is worn down"
 
 
 @exercise("start at x = 1, add q v^2 / 2 + c u^2 / 2 at each layer; the least cost is lambda_0 / 2")
@@ -79,13 +85,15 @@ def split(answer: Answer) -> Cases:
     return "on + off is the whole |z|^2, by Pythagoras"
 
 
-@exercise("go back from lambda_T = 0; multiply all alpha_t; square the product, not each norm")
+@exercise("go back from lambda_T = 0, each layer with its own c; multiply all alpha_t, then square")
 def exit_error(answer: Answer) -> Cases:
-    """Check a function (on, off, T, c) -> squared error after the last layer."""
+    """Check a function (on, off, costs) -> squared error after layers with prices of their own."""
     random = np.random.default_rng(3)
     for _ in range(8):
-        on, off, T, c = (*random.random(2), int(random.integers(1, 12)), random.random())
-        yield predicted_error(on, off, T, c)[-1], answer(on, off, T, c)
+        on, off = random.random(2)
+        costs = np.exp(random.uniform(-2, 2, int(random.integers(1, 12))))
+        left = float(np.prod(diagonal_gains(np.ones((len(costs), 1)), costs).alphas))
+        yield left**2 * off + on, answer(on, off, costs.tolist())
     return "the error at the exit needs no network at all"
 
 
@@ -97,9 +105,9 @@ def layers_needed(answer: Answer) -> Cases:
     return "the depth grows like sqrt(c), not like c"
 
 
-@exercise("first find the factor a that minimises a^2 Z + (1 - a)^2 X, then the c with a_T(c) = a")
-def best_cost(answer: Answer) -> Cases:
-    """Check a function (X, Z, T) -> cost c of least mean squared error at the exit."""
-    for X, Z, T in ((1.0, 2.0, 1), (1.0, 1.0, 12), (0.1, 1.0, 6), (3.0, 0.5, 4)):
-        yield wiener_c(X, Z, T), answer(X, Z, T)
-    return "the better the subspace fits clean text, the cheaper the control"
+@exercise("(1 - a) X = (1 + a) Z at the other a with R(a) = Z; then the c with a_T(c) = a")
+def cost_that_breaks_even(answer: Answer) -> Cases:
+    """Check a function (X, Z, T) -> cost c at which control neither helps nor harms."""
+    for X, Z, T in ((2.0, 1.0, 1), (3.0, 1.0, 12), (1.0, 2.0, 6), (1.1, 1.0, 4), (50.0, 0.5, 8)):
+        yield wiener_c(max(X - Z, 0.0), 2 * Z, T), answer(X, Z, T)
+    return "below that cost the control takes more from clean inputs than from perturbations"

@@ -9,16 +9,21 @@ import numpy as np
 from pidlib.check.judge import Answer, Cases, exercise
 
 
-@exercise("split z into V V^T z and the rest; only the rest fades, with a")
-def predicted_norm(answer: Answer) -> Cases:
-    """Check a function (z, V, a) -> errors that Theorem 1 predicts for one token."""
+@exercise(
+    "split z into V V^T z and the rest; only the rest is scaled by a; a square is never negative"
+)
+def share_allowed(answer: Answer) -> Cases:
+    """Check a function (z, V, error) -> share at which Theorem 1 predicts this error."""
     for seed in range(4):
         random = np.random.default_rng(seed)
         V = np.linalg.qr(random.standard_normal((6, 2)))[0]
-        z, a = random.standard_normal(6), 0.5 ** np.arange(4)
+        z = random.standard_normal(6)
         on = np.sum((V.T @ z) ** 2)
-        yield np.sqrt(on + a**2 * (z @ z - on)), answer(z, V, a)
-    return "add squares, then take the root"
+        off = z @ z - on
+        for share in (0.5, 0.9):
+            yield share, answer(z, V, np.sqrt(on + share**2 * off))
+        yield 0.0, answer(z, V, 0.9 * np.sqrt(on))
+    return "no control takes away what lies inside"
 
 
 @exercise("np.linalg.svd gives singular values; square them; std over mean")
@@ -32,32 +37,35 @@ def singular_spread(answer: Answer) -> Cases:
     return "use the squares of the singular values"
 
 
-@exercise("v enters its own loss, u = v - x, and next_u = next_v - F(v)")
-def state_gradient(answer: Answer) -> Cases:
-    """Check a function (v, u, next_u, W, A, c) -> derivative of the cost in v."""
+@exercise("differentiate once more: u = v - x, and next_u = next_v - A v")
+def state_curvature(answer: Answer) -> Cases:
+    """Check a function (W, A, c) -> second derivative of the cost in v, for linear blocks."""
     for seed in range(4):
         random = np.random.default_rng(seed)
-        v, u, after = random.standard_normal((3, 4))
-        root, J = random.standard_normal((2, 4, 4))
+        root, A = random.standard_normal((2, 4, 4))
         W, c = root @ root.T, 0.1 + seed
-        yield W @ v + c * u - c * J.T @ after, answer(v, u, after, W, J, c)
-    return "where this is zero, c u is the costate"
+        yield W + c * (np.eye(4) + A.T @ A), answer(W, A, c)
+    return "an orthogonal block makes it W + 2 c I, the matrix of the steps"
 
 
-@exercise("2 d^2 for each control, 24 d^2 + 4 l d for each block; k of T")
-def least_ratio(answer: Answer) -> Cases:
-    """Check a function (k, T, d, tokens) -> least ratio of times with and without control."""
-    for k, T, d, tokens in ((5, 6, 768, 32), (7, 24, 2048, 32), (1, 1, 16, 400), (3, 12, 768, 1)):
-        yield 1 + k / T * 2 * d**2 / (24 * d**2 + 4 * tokens * d), answer(k, T, d, tokens)
-    return "long texts make the control cheaper, in proportion"
+@exercise("one state adds 2 d^2 / (24 d^2 + 4 l d) / T; count how many fit, at most T")
+def states_within(answer: Answer) -> Cases:
+    """Check a function (share, T, d, tokens) -> states that a share of extra time allows."""
+    yield 7, answer(0.05, 12, 768, 32)
+    yield 5, answer(0.02, 24, 2048, 32)
+    yield 6, answer(0.5, 6, 768, 32)
+    yield 0, answer(0.001, 6, 768, 32)
+    yield 4, answer(0.03, 6, 768, 4096)
+    return "long texts make each state cheaper, in proportion"
 
 
-@exercise("compare d d with 2 d m; m is r_P + r_D, or 2 d - r_P - r_D")
+@exercise("m is the sum of the ranks, or n d less that sum; compare d d with 2 d m")
 def cheapest(answer: Answer) -> Cases:
-    """Check a function (r_P, r_D, d) -> least multiplications a token of P-D control."""
-    for p, q, d in ((10, 20, 100), (16, 48, 100), (95, 90, 100), (20, 30, 100), (60, 70, 100)):
-        yield min(d * d, 2 * d * min(p + q, 2 * d - p - q)), answer(p, q, d)
-    return "thin only where the ranks sum to under d / 2, or over 3 d / 2"
+    """Check a function (ranks, d) -> least multiplications a token of a scheme's control."""
+    for ranks in ((30,), (10, 20), (16, 48), (95, 90), (60, 70), (5, 10, 20), (99, 95, 90)):
+        m = min(sum(ranks), len(ranks) * 100 - sum(ranks))
+        yield min(10_000, 200 * m), answer(ranks, 100)
+    return "thin only where nearly all, or nearly nothing, lies outside"
 
 
 @exercise("the first 1 from the right: turn each row round")
@@ -80,16 +88,15 @@ def controlled_states(answer: Answer) -> Cases:
     return "the cache saves the same share of the control as of the model"
 
 
-@exercise("what the control adds, over what the attack took")
-def won_back(answer: Answer) -> Cases:
-    """Check a function (clean, attacked, controlled) -> share of the lost accuracy won back."""
+@exercise("q times the gain under attack equals 1 - q times the cost on clean text; solve for q")
+def break_even(answer: Answer) -> Cases:
+    """Check a function (clean, its controlled, attacked, its controlled) -> share that pays."""
     from pidlib.io.assets import paper_table
 
     value = {(r["dataset"], r["attack"], r["method"]): r["accuracy"] for r in paper_table("opt")}
     attacks = ("A2T", "PSO", "TextBugger", "TextFooler")
     for data, attack in product(("SNLI", "MNLI"), attacks):
-        clean = value[data, "None", "base"]
-        attacked, controlled = (value[data, attack, m] for m in ("base", "controlled"))
-        share = (controlled - attacked) / (clean - attacked)
-        yield share, answer(clean, attacked, controlled)
-    return "on the paper's Table 1 it is between a quarter and a half"
+        four = [value[data, a, m] for a in ("None", attack) for m in ("base", "controlled")]
+        cost, gain = four[0] - four[1], four[3] - four[2]
+        yield cost / (cost + gain), answer(*four)
+    return "on the paper's Table 1 less than a fifth of the texts, if the attacks are transferred"

@@ -20,7 +20,7 @@ def _problems(seed: int, count: int = 5) -> Iterator[tuple[np.ndarray, np.ndarra
         yield thetas, root @ root.swapaxes(1, 2), float(np.exp(random.uniform(-1, 1)))
 
 
-@exercise("put alpha = 1/2 into alpha = 1 / (2 + 1/c - alpha)")
+@exercise("half is left, so K = 1/2 and S = c K; far from the end S^2 + q S = c q")
 def halving_cost(answer: Answer) -> Cases:
     """Check the cost c at which a deep network keeps half of an error per layer."""
     yield 2.0, answer()
@@ -38,14 +38,18 @@ def feedback_cost(answer: Answer) -> Cases:
     return "this is the cost of any feedback, good or bad"
 
 
-@exercise("M = Q + theta' S_next theta, K = (M + c I)^-1 M, S = c K")
+@exercise("minimise c/2 |u|^2 + 1/2 (theta x + u)' S_next (theta x + u) in u; then add 1/2 x' Q x")
 def bellman_step(answer: Answer) -> Cases:
-    """Check a function (S_next, theta, Q, c) -> (S, K), one step of the recursion."""
+    """Check a function (S_next, theta, Q, c) -> (S, K), one step if the control comes last."""
+    random = np.random.default_rng(3)
     for thetas, Q, c in _problems(2):
-        solution = riccati(thetas, Q, c)
-        for t in (2, 1, 0):
-            yield (solution.S[t], solution.K[t]), answer(solution.S[t + 1], thetas[t], Q[t], c)
-    return "one step for every layer, from the last back to the first"
+        root = random.standard_normal((3, 2))
+        for S, theta, q in ((root @ root.T, thetas[0], Q[0]), (Q[2], thetas[1], Q[1])):
+            # the control comes before a layer of identity, whose weight is S
+            solved = riccati(np.eye(3)[None], S[None], c)
+            wanted = q + theta.T @ solved.S[0] @ theta, solved.K[0] @ theta
+            yield wanted, answer(S, theta, q, c)
+    return "the control of textbooks comes after the layer: K has a theta, and S is not c K"
 
 
 @exercise("the trace is 1 and the determinant is sin(phi)^2 / 4")

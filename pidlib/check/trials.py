@@ -9,15 +9,15 @@ from pidlib.theory.gains import attenuation
 from pidlib.theory.systems import orthogonal_system
 
 
-@exercise("scale each row of the random vectors to the norm of that row of u")
+@exercise("subtract the projection on u from each random vector; then scale to the norm of u")
 def same_size(answer: Answer) -> Cases:
-    """Check a function (u, directions) -> placebo of the norm of u, token by token."""
+    """Check a function (u, directions) -> placebo of the norm of u, at a right angle to it."""
     for seed in range(4):
         u, v = np.random.default_rng(seed).standard_normal((2, 5, 8))
-        u[seed] = 0.0
-        size = np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
-        yield v * size[:, None], answer(u, v)
-    return "padding has a control of 0, so its placebo is 0 too"
+        side = v - u * ((u * v).sum(1) / (u * u).sum(1))[:, None]
+        size = np.linalg.norm(u, axis=1) / np.linalg.norm(side, axis=1)
+        yield side * size[:, None], answer(u, v)
+    return "of the control it keeps the length and nothing else"
 
 
 @exercise("100 times: mean of the control less mean over rows and placebos")
@@ -38,46 +38,32 @@ def rows_needed(answer: Answer) -> Cases:
     return "half the gain needs four times the rows"
 
 
-@exercise("add up gain times projection, then apply to x, then -(1 - alpha)")
-def scheme_control(answer: Answer) -> Cases:
-    """Check a function (x, projections, gains, alpha) -> u of a scheme."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        bases = [np.linalg.qr(random.standard_normal((6, 3)))[0] for _ in range(1 + seed % 3)]
-        projections = [np.eye(6) - V @ V.T for V in bases]
-        gains, x = random.random(len(bases)), random.standard_normal(6)
-        total = sum(gain * Q for gain, Q in zip(gains, projections, strict=True))
-        yield -0.8 * total @ x, answer(x, projections, list(gains), 0.2)
+@exercise("add up the gains of the terms that see it; the control removes 1 - alpha times that")
+def direction_left(answer: Answer) -> Cases:
+    """Check a function (outside, gains, alpha) -> factor that a scheme leaves of a direction."""
+    for outside, gains, alpha in (
+        ([True], [0.5], 0.0),
+        ([True, False], [0.5, 0.5], 0.1),
+        ([False, True, True], [0.2, 0.3, 0.5], 0.2),
+        ([True, True, True], [0.5, 0.5, 0.5], 0.0),
+        ([False], [1.0], 0.3),
+    ):
+        total = sum(gain for gain, far in zip(gains, outside, strict=True) if far)
+        yield 1 - (1 - alpha) * total, answer(outside, gains, alpha)
     return "with gains that sum to 1 no direction is overshot"
 
 
-@exercise("count the terms; half a point each, or one in all")
-def total_gain(answer: Answer) -> Cases:
-    """Check a function (scheme, rule) -> sum of the gains."""
-    for scheme in ("P", "P-I", "P-D", "P-I-D"):
-        yield 0.5 * len(scheme.split("-")), answer(scheme, "paper")
-        yield 1.0, answer(scheme, "normalised")
-    return "so P against P-D also compares 0.5 against 1"
-
-
-@exercise("count each label; the most frequent one, over all rows")
-def constant_accuracy(answer: Answer) -> Cases:
-    """Check a function labels -> accuracy of the best answer that never changes."""
-    for seed in range(4):
-        labels = np.random.default_rng(seed).choice(3, size=50, p=[0.5, 0.3, 0.2])
-        yield np.bincount(labels).max() / 50, answer(labels.tolist())
-    return "what a model has to beat before its changes mean anything"
-
-
-@exercise("add up all gains in rows, then divide by all rows")
-def pooled_gain(answer: Answer) -> Cases:
-    """Check a function counts -> gain in points over all sets together."""
+@exercise("the length of P control is its gain times that of Q_P x; set the two lengths equal")
+def equal_length(answer: Answer) -> Cases:
+    """Check a function (x, Q_P, Q_D) -> gain at which P control is as long as P-D control."""
     for seed in range(4):
         random = np.random.default_rng(seed)
-        counts = random.integers([20, 20, 90], [80, 80, 200], (3, 3))
-        before, after, n = counts.sum(axis=0)
-        yield 100 * (after - before) / n, answer([tuple(row) for row in counts.tolist()])
-    return "a mean of means would let small sets count for more"
+        bases = [np.linalg.qr(random.standard_normal((6, k)))[0] for k in (4, 2)]
+        Q_P, Q_D = (np.eye(6) - V @ V.T for V in bases)
+        x = random.standard_normal(6)
+        both = np.linalg.norm((Q_P + Q_D) @ x / 2)
+        yield both / np.linalg.norm(Q_P @ x), answer(x, Q_P, Q_D)
+    return "a larger control can win by its size alone"
 
 
 @exercise("a text counts when its whole column is right; then the mean over the texts")

@@ -48,12 +48,12 @@ def show(result: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], head
     if as_json:
         print(json.dumps(result, indent=1, ensure_ascii=False))
         return
-    from pidlib.figures.tables import print_table
+    from pidlib.figures.tables import table
 
-    if head:
-        print(head)
     if rows:
-        print_table(rows, digits=4)
+        print(table(rows, head, digits=4))
+    elif head:
+        print(head)
 
 
 @app.command()

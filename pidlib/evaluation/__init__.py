@@ -11,7 +11,6 @@ from pidlib.evaluation.accuracy import (
     right_answers,
     transfer,
 )
-from pidlib.evaluation.claims import claims
 from pidlib.evaluation.contrast import by_kind, of_rows, still_entailed
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows

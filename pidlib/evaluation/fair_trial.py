@@ -134,6 +134,14 @@ class FairTrial:
             lines.append((question, _read(*gain.interval()), str(gain)))
         return lines
 
+    def card(self, title: str) -> str:
+        """Markdown of the answers under a title, to copy: what any report of a defence should say."""
+        n = len(self.right["none"]["transfer"])
+        lines = [f"| {title} | {self.recipe}, n = {n} | points, 95 % interval |", "|---|---|---|"]
+        for question, answer, numbers in self.answers():
+            lines.append(f"| {question} | {answer} | {numbers.partition(' (')[0]} |")
+        return "\n".join([*lines, "| Does it still hear a word that changes the meaning? | | |"])
+
     def __str__(self) -> str:
         n = len(self.right["none"]["transfer"])
         lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals", *_columns(self.table())]

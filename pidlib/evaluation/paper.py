@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pidlib.evaluation.paper_cells import MODELS, accuracy
 from pidlib.evaluation.results import is_stale, read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none, proportions
+from pidlib.io.assets import paper_table
 
 ATTACKS = {
     "None": "clean",
@@ -19,9 +20,18 @@ ATTACKS = {
     "TextFooler": "textfooler",
 }
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
+MODELS = ("DistilBERT", "RoBERTaBase", "BERT-large", "RoBERTaLarge")
 DATA = ("snli-test", "sick-test", "mnli-matched")
 OURS = "MiniLM (ours)"
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")
+_FIRST = {"opt": "dataset", "pmp": "variance_threshold"}  # what else but the training tells apart
+
+
+@cache
+def accuracy(table: str) -> dict[tuple, float]:
+    """Accuracies that the paper prints, by training (or what `_FIRST` says), model, attack, method."""
+    fields = (_FIRST.get(table, "training"), "model", "attack", "method")
+    return {tuple(row[field] for field in fields): row["accuracy"] for row in paper_table(table)}
 
 
 def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 from plotly.colors import hex_to_rgb
 
+from pidlib.figures.slider import dials
 from pidlib.figures.style import INK, look, look_plotly
 
 Series = Mapping[str, Sequence[float]]
@@ -81,6 +83,53 @@ def radar_plotly(
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
         ),
+    )
+    return fig
+
+
+def radar_choice(
+    axes: Sequence[str],
+    frames: Mapping[tuple[str, ...], Series],
+    names: Sequence[str],
+    start: tuple[str, ...] | None = None,
+) -> go.Figure:
+    """Radar plot whose accuracies the reader chooses from lists, such as the model and the data.
+
+    Parameters
+    ----------
+    axes : sequence of k >= 3 str
+    frames : mapping of a choice from each list to series, as in `radar_plotly`
+        Every combination is there, with the same names.
+    names : sequence of str, what each list chooses
+    start : tuple of str, optional, the choice shown first
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> frames = {("A", "x"): {"base": [1, 2, 3]}, ("A", "y"): {"base": [3, 2, 1]}}
+    >>> [len(part.steps) for part in radar_choice("abc", frames, ["model", "data"]).layout.sliders]
+    [1, 2]
+
+    Source: paper Fig. 2.
+    """
+    first = next(iter(frames)) if start is None else start
+    rows = {key: _checked(axes, series) for key, series in frames.items()}
+    lists = [list(dict.fromkeys(column)) for column in zip(*frames, strict=True)]
+    for key in product(*lists):
+        if key not in rows or list(rows[key]) != list(rows[first]):
+            raise ValueError(f"no {list(rows[first])} for the choice {key}")
+
+    def change(key: tuple[str, ...]) -> dict[str, list]:
+        return {"r": [[*values, values[0]] for values in rows[key].values()]}
+
+    fig = radar_plotly(axes, rows[first])
+    fig.update_layout(
+        sliders=dials(lists, [f"{name}: " for name in names], first, change),
+        meta={"pictures": [change(key) for key in product(*lists)], "choose": True},
+        height=fig.layout.height + 75 * len(names),
     )
     return fig
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import log10
 from typing import Any
@@ -66,22 +66,7 @@ def slider(
         return pictures[key] if own else {"y": pictures[key]["y"]}
 
     fig.update_layout(
-        sliders=[
-            dict(
-                active=column.index(first[k]),
-                steps=[
-                    dict(
-                        method="restyle",
-                        label=label,
-                        args=[change((*first[:k], label, *first[k + 1 :]))],
-                    )
-                    for label in column
-                ],
-                currentvalue=dict(prefix=f"{names[k]} = "),
-                pad=dict(t=55 + 75 * k),
-            )
-            for k, column in enumerate(labels)
-        ],
+        sliders=dials(labels, [f"{name} = " for name in names], first, change),
         xaxis_title=xlabel,
         yaxis=dict(title=ylabel, range=_range(pictures, "y", log), type="log" if log else None),
         height=480 + 75 * (len(names) - 1),
@@ -98,6 +83,31 @@ def slider(
     if len(names) > 1:  # the site reads every combination here
         fig.layout.meta = {"pictures": [change(key) for key in product(*labels)]}
     return fig
+
+
+def dials(
+    labels: Sequence[Sequence[str]],
+    prefixes: Sequence[str],
+    first: tuple[str, ...],
+    change: Callable[[tuple[str, ...]], dict[str, list]],
+) -> list[dict[str, Any]]:
+    """Plotly's sliders: each moves one place of a position, the others as they are at first."""
+    return [
+        dict(
+            active=column.index(first[k]),
+            steps=[
+                dict(
+                    method="restyle",
+                    label=label,
+                    args=[change((*first[:k], label, *first[k + 1 :]))],
+                )
+                for label in column
+            ],
+            currentvalue=dict(prefix=prefix),
+            pad=dict(t=55 + 75 * k),
+        )
+        for k, (column, prefix) in enumerate(zip(labels, prefixes, strict=True))
+    ]
 
 
 def _traces(

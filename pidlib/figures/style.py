@@ -24,7 +24,22 @@ _KAGGLE = Path("/kaggle/input")  # by which plotly knows the place
 
 
 def look(k: int, turn: int = 0) -> dict[str, Any]:
-    """Colour, marker and dashes of the k-th line in matplotlib, the dashes `turn` further on."""
+    """Colour, marker and dashes of the k-th line in matplotlib.
+
+    Parameters
+    ----------
+    k : int
+    turn : int, how many further on the dashes are
+
+    Returns
+    -------
+    dict of `color`, `marker` and `linestyle`, for matplotlib's `plot`
+
+    Examples
+    --------
+    >>> look(0)["marker"], look(6)["marker"]
+    ('o', 'o')
+    """
     style = STYLES[(k + turn) % LOOKS]
     return dict(color=PALETTE[k % LOOKS], marker=MARKERS[k % LOOKS], linestyle=style)
 

@@ -1,52 +1,135 @@
-"""Tables in print: the numbers beneath a figure, as text that a test can compare."""
+"""Tables of numbers: HTML on a page, aligned text in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 
+SHOWN = 12  # rows; a longer table is folded
+DASH = "\N{EN DASH}"  # where there is no number
+_ATTRIBUTES = 'class="book-table"'
+_STYLES = {  # in the cells themselves, so that a notebook outside the book shows them too
+    "words": "text-align:left",
+    "number": "text-align:right",
+    "best": "font-weight:bold",
+    "marked": "color:var(--book-marked,#c4504b)",
+}
 
-def print_table(rows: Sequence[Mapping[str, Any]], digits: int = 3) -> None:
-    """Print rows as a table, numbers rounded and right-aligned.
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows with a caption: a page shows them as HTML, a terminal as text.
+
+    Attributes
+    ----------
+    caption : str
+    heads : list of str, names of the columns
+    words : list of list of str, the cells of each row
+    looks : list of list of str, how each cell is drawn
+    folded : bool
+    """
+
+    caption: str
+    heads: list[str]
+    words: list[list[str]]
+    looks: list[list[str]]
+    folded: bool
+
+    @property
+    def html(self) -> str:
+        """The table as pandas' Styler writes it, without ids: the same on every machine."""
+        return _html(self)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        lines = [self.caption] if self.caption else []
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.words, strict=True)]
+        right = ["number" in look for look in self.looks[0]]
+        for line in (self.heads, *self.words):
+            parts = zip(line, widths, right, strict=True)
+            lines.append("  ".join(v.rjust(w) if r else v.ljust(w) for v, w, r in parts).rstrip())
+        return "\n".join(lines)
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    caption: str,
+    digits: int | Mapping[str, int] = 3,
+    best: str | Sequence[str] | None = None,
+    marked: Callable[[Mapping[str, Any], str], bool] | None = None,
+    folded: bool | None = None,
+) -> Table:
+    """Show rows as a table: numbers rounded and right-aligned, the first column as headings.
 
     Parameters
     ----------
-    rows : sequence of mappings with the same columns
-    digits : int, decimal places of floats
+    rows : sequence of mappings with the same columns; None is shown as a dash
+    caption : str
+    digits : int, decimal places of floats; or a mapping of column to int, 3 elsewhere
+    best : {"row", "column"} or names of columns, optional
+        The largest number of each row, of each column, or of each named column is bold.
+    marked : function of a row and a column, optional; where it is true, the number is red
+    folded : bool, optional
+        Whether the table opens only on a click; by default where it has more than 12 rows.
+
+    Returns
+    -------
+    Table
 
     Examples
     --------
-    >>> print_table([{"layer": 0, "rank": 323}, {"layer": 1, "rank": 292}])
+    >>> table([{"layer": 0, "rank": 323}, {"layer": 1, "rank": 292}], "Ranks")
+    Ranks
     layer  rank
         0   323
         1   292
     """
     if not rows:
-        raise ValueError("there are no rows to print: give at least one")
+        raise ValueError("there are no rows to show: give at least one")
     heads = list(rows[0])
-    cells = [[_text(row[head], digits) for head in heads] for row in rows]
-    numeric = [not isinstance(rows[0][head], str) for head in heads]
-    widths = [max(len(v) for v in column) for column in zip(heads, *cells, strict=True)]
-    for line in (heads, *cells):
-        parts = zip(line, widths, numeric, strict=True)
-        print("  ".join(v.rjust(w) if n else v.ljust(w) for v, w, n in parts).rstrip())
+    for row in rows:
+        if list(row) != heads:
+            raise ValueError(f"a row has the columns {list(row)}; the first has {heads}")
+    places = digits if isinstance(digits, Mapping) else dict.fromkeys(heads, digits)
+    words = [[_text(row[head], places.get(head, 3)) for head in heads] for row in rows]
+    numeric = [all(row[head] is None or _number(row[head]) for row in rows) for head in heads]
+    looks = _looks(rows, heads, numeric, best, marked)
+    return Table(caption, heads, words, looks, len(rows) > SHOWN if folded is None else folded)
 
 
-def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -> None:
-    """Print counts k of n with their percentage and 95 % Wilson interval.
+def counts_table(
+    counts: Mapping[str, tuple[int, int]],
+    caption: str,
+    header: str = "right",
+    folded: bool | None = None,
+) -> Table:
+    """Show counts k of n with their percentage and 95 % Wilson interval.
 
     Parameters
     ----------
     counts : mapping of str to (k, n)
+    caption : str
     header : str, of the column of k
+    folded : bool, optional, as in `table`
+
+    Returns
+    -------
+    Table
 
     Examples
     --------
-    >>> print_counts({"base": (81, 100)})
-    what  right    n     %  95 % interval
+    >>> counts_table({"base": (81, 100)}, "Right answers")
+    Right answers
+          right    n     %  95 % interval
     base     81  100  81.0  72.2 to 87.5
     """
     rows = []
@@ -54,12 +137,94 @@ def print_counts(counts: Mapping[str, tuple[int, int]], header: str = "right") -
         if not 0 <= k <= n or n < 1:  # not every scipy refuses that
             raise ValueError(f"{k} of {n} ({name}) make no proportion")
         low, high = binomtest(int(k), int(n)).proportion_ci(method="wilson")
-        row = {"what": name, header: int(k), "n": int(n), "%": 100 * k / n}
+        row = {"": name, header: int(k), "n": int(n), "%": 100 * k / n}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
-    print_table(rows, digits=1)
+    return table(rows, caption, digits=1, folded=folded)
+
+
+def _html(table: Table) -> str:
+    import pandas as pd  # slow to import
+
+    columns = pd.Index(range(len(table.heads)))
+    styler = pd.DataFrame(table.words, columns=columns).style.hide(axis="index")
+    styler.set_td_classes(pd.DataFrame(table.looks, columns=columns))
+    names = [escape(head) for head in table.heads]
+    styler.format(escape="html").format_index(lambda k: names[k], axis=1)
+    title = escape(table.caption)
+    if not table.folded:
+        styler.set_caption(title)
+    html = re.sub(r"(?s)<style.*?</style>\n", "", styler.to_html(table_attributes=_ATTRIBUTES))
+    html = re.sub(r' id="[^"]*"', "", html)
+    html = re.sub(r'<th class="col_heading level0 col(\d+)" ', partial(_column, table.looks), html)
+    html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
+    html = re.sub(r"\n\s*", "\n", html).strip()
+    if table.folded:
+        n = len(table.words)
+        head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
+        html = f'<details class="book-numbers">{head}\n{html}\n</details>'
+    return f'<div class="book-table-box" tabindex="0">\n{html}\n</div>'
+
+
+def _column(looks: list[list[str]], match: re.Match[str]) -> str:
+    side = "right" if "number" in looks[0][int(match[1])] else "left"
+    return f'<th scope="col" style="text-align:{side}"'
+
+
+def _cell(match: re.Match[str]) -> str:
+    column, look, text = match.groups()
+    style = ";".join(_STYLES[name] for name in look.split() or ["words"])
+    tag = "td" if int(column) else "th"
+    scope = "" if int(column) else ' scope="row"'
+    return f'<{tag}{scope} style="{style}"{text}</{tag}>'
+
+
+def _looks(
+    rows: Sequence[Mapping[str, Any]],
+    heads: list[str],
+    numeric: list[bool],
+    best: str | Sequence[str] | None,
+    marked: Callable[[Mapping[str, Any], str], bool] | None,
+) -> list[list[str]]:
+    """How each cell is drawn: words or a number, bold, red."""
+    bold = _largest(rows, heads, best)
+    looks = []
+    for k, row in enumerate(rows):
+        line = []
+        for head, number in zip(heads, numeric, strict=True):
+            names = ["number" if number else "words"]
+            names += ["best"] * ((k, head) in bold)
+            names += ["marked"] * bool(marked and marked(row, head))
+            line.append(" ".join(names))
+        looks.append(line)
+    return looks
+
+
+def _largest(
+    rows: Sequence[Mapping[str, Any]], heads: list[str], best: str | Sequence[str] | None
+) -> set[tuple[int, str]]:
+    """Places of the largest numbers, ties included."""
+    if best is None:
+        return set()
+    numbers = {
+        (k, head): row[head] for k, row in enumerate(rows) for head in heads if _number(row[head])
+    }
+    if best == "row":
+        groups = [[place for place in numbers if place[0] == k] for k in range(len(rows))]
+    else:
+        columns = heads if best == "column" else [best] if isinstance(best, str) else list(best)
+        if unknown := set(columns) - set(heads):
+            raise ValueError(f"no column {sorted(unknown)[0]!r}; there are {heads}")
+        groups = [[place for place in numbers if place[1] == head] for head in columns]
+    return {p for group in groups for p in group if numbers[p] == max(numbers[q] for q in group)}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _text(value: Any, digits: int) -> str:
+    if value is None:
+        return DASH
     if isinstance(value, float | np.floating):
         return f"{value:.{digits}f}"
     return str(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pidlib.theory.assumptions import leak, residual_gap, violated_errors
 from pidlib.theory.augmented import (
     Complements,
+    clean_complements,
+    fitted_complements,
     history_cost,
     history_dense,
     history_riccati,
@@ -25,6 +27,7 @@ from pidlib.theory.law_comparison import (
     averaged_law,
     bent_contest,
     contest,
+    myopic_law,
     relaxed_law,
     residual_law,
 )

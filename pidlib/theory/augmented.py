@@ -44,7 +44,19 @@ class Complements(NamedTuple):
 
 
 def fitted_complements(x: np.ndarray, variance: float = 1.0) -> tuple[Complements, np.ndarray]:
-    """Projections off clean states (T, n, d), their sums and changes; their ranks (3, T)."""
+    """Projections off clean states, their sums and their changes, by their singular values.
+
+    Parameters
+    ----------
+    x : (T, n, d) array, n clean states before each layer
+    variance : float in (0, 1], the share of the energy that each subspace keeps
+
+    Returns
+    -------
+    Complements, and (3, T) int array of the ranks of P, I and D
+
+    Source: §2.1, Alg. 1; equation subspaces-projection.
+    """
     changes, projections, ranks = np.concatenate([x[:1], np.diff(x, axis=0)]), [], []
     for part in (x, x.cumsum(axis=0), changes):
         for states in part:
@@ -57,7 +69,18 @@ def fitted_complements(x: np.ndarray, variance: float = 1.0) -> tuple[Complement
 
 
 def clean_complements(system: LinearSystem) -> Complements:
-    """Exact projections off the clean states, sums and differences of a linear system."""
+    """Exact projections off the clean states, sums and differences of a linear system.
+
+    Parameters
+    ----------
+    system : LinearSystem
+
+    Returns
+    -------
+    Complements
+
+    Source: §2.1; equation subspaces-projection.
+    """
     layers_of(system.thetas)
     x = run(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
     return fitted_complements(np.array(x))[0]

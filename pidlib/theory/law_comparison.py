@@ -251,7 +251,19 @@ def averaged_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
 
 
 def myopic_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
-    """Best control of the present running loss alone, past included; it needs no layer."""
+    """Best control of the present running loss alone, past included; it needs no layer.
+
+    Parameters
+    ----------
+    Q, gains, c
+        As for `averaged_law`.
+
+    Returns
+    -------
+    function of (t, x, s, y), for `history_rollout`
+
+    Source: Eq. (3) for one layer; equation subspaces-one-layer.
+    """
     weight, (_, K_I, K_D) = mixed_weight(Q, gains), gains
     inverse = np.linalg.inv(weight + c * np.eye(weight.shape[-1]))
 

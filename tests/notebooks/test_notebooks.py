@@ -108,6 +108,11 @@ def spoil_path(cells):
     cells[1].outputs = [new_output("stream", name="stdout", text="in /" + "home/me/a.txt")]
 
 
+def spoil_print(cells):
+    text = "line\n" * 13
+    cells[1].outputs = [new_output("stream", name="stdout", text=text)]
+
+
 def spoil_name(cells):
     cells.append(cells[2].copy())
     cells[3].execution_count = 3
@@ -125,6 +130,7 @@ def spoil_name(cells):
         (spoil_length, "26 lines"),
         (spoil_number, "21 code cells"),
         (spoil_path, "a path of this machine"),
+        (spoil_print, "13 lines printed, at most 12"),
         (spoil_name, "used twice"),
     ],
 )

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import shape
 from contents import pages
 from pidlib.theory.plants import Plant, respond
 
@@ -138,6 +139,11 @@ def test_page_is_drawn_and_asks_nobody(leaf, view):
     assert leaf.wrong == []
 
 
+def test_pictures_lead_on_the_chapters_on_models(leaf, view):
+    if view[1] == WIDE:
+        assert shape.faults(leaf.name, leaf.page.evaluate(shape.MEASURE)) == []
+
+
 # what plotly draws for a trace: a path, a mark, a bar or a text
 DRAWN_LINES = "b => b.querySelector('.trace path, .point, .js-line, .gl-canvas') !== null"
 RAW_TEX = r"""() => {
@@ -199,8 +205,24 @@ CONTRAST = """() => {
     return [255, 255, 255];
   };
   const low = [];
-  const say = (e, colour, text) => {
-    const a = lum(parse(colour)), b = lum(ground(e));
+  // a letter of a figure may stand on a filled shape, such as a cell of a heat map
+  const filled = new Map();
+  const shapes = (svg) => {
+    if (!filled.has(svg)) filled.set(svg, [...svg.querySelectorAll("path")]
+      .filter((p) => !p.closest("defs, [id*='-text_']"))
+      .map((p) => [p.getBoundingClientRect(), getComputedStyle(p)])
+      .filter(([, s]) => /^rgb\\(/.test(s.fill) && +s.opacity * +s.fillOpacity > 0.99)
+      .map(([box, s]) => [box, parse(s.fill)]));
+    return filled.get(svg);
+  };
+  const behind = (e) => {
+    const at = e.getBoundingClientRect(), x = at.x + at.width / 2, y = at.y + at.height / 2;
+    const under = shapes(e.closest("svg")).filter(([box]) => box.left <= x && x <= box.right
+      && box.top <= y && y <= box.bottom && box.width > at.width);
+    return under.length ? under.pop()[1] : ground(e);
+  };
+  const say = (e, colour, text, on = ground(e)) => {
+    const a = lum(parse(colour)), b = lum(on);
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (ratio < 4.5) low.push(`${ratio.toFixed(2)} ${e.tagName}.${e.className}: ` +
       text.trim().slice(0, 30));
@@ -218,7 +240,7 @@ CONTRAST = """() => {
   // matplotlib's letters are shapes
   for (const e of document.querySelectorAll('.book-svg svg [id*="-text_"] > g')) {
     const fill = getComputedStyle(e).fill;
-    if (/^rgb\\(/.test(fill)) say(e, fill, e.parentElement.id);
+    if (/^rgb\\(/.test(fill)) say(e, fill, e.parentElement.id, behind(e));
   }
   return [...new Set(low)].slice(0, 10);
 }"""
@@ -286,7 +308,7 @@ def test_every_cell_can_be_copied(leaf, view):
 
 def test_arrow_keys_and_mouse_move_every_slider_to_its_stored_picture(leaf):
     page = leaf.page
-    for box in page.query_selector_all(".book-plotly:has(.book-dials)"):
+    for box in page.query_selector_all(".book-plotly:has(.book-dials input)"):
         stored = json.loads(box.query_selector("script").text_content())
         sliders = stored["layout"]["sliders"]
         dials = box.query_selector_all(".book-dials input[type=range]")
@@ -304,6 +326,26 @@ def test_arrow_keys_and_mouse_move_every_slider_to_its_stored_picture(leaf):
             dial.click(position={"x": long - 4 if end else 4, "y": tall / 2})
             assert int(dial.input_value()) == end
             shows_what_is_stored(page, box, stored, dials, dial, slider)
+
+
+def test_lists_show_the_picture_that_is_chosen(leaf):
+    page = leaf.page
+    for box in page.query_selector_all(".book-plotly:has(.book-dials select)"):
+        stored = json.loads(box.query_selector("script").text_content())
+        sliders = stored["layout"]["sliders"]
+        lists = box.query_selector_all(".book-dials select")
+        assert len(lists) == len(sliders)
+        for chosen, slider in zip(lists, sliders, strict=True):
+            labels = [step["label"] for step in slider["steps"]]
+            assert chosen.evaluate("s => [...s.options].map(o => o.label)") == labels
+            chosen.select_option(label=labels[-1])
+            page.wait_for_timeout(60)
+            place = 0
+            for other, part in zip(lists, sliders, strict=True):
+                place = place * len(part["steps"]) + int(other.input_value())
+            wanted = stored["layout"]["meta"]["pictures"][place]["r"]
+            shown = box.query_selector(".js-plotly-plot").evaluate("d => d.data.map(t => [...t.r])")
+            assert shown == wanted
 
 
 def shows_what_is_stored(page, box, stored, dials, dial, slider):

@@ -82,13 +82,17 @@ def test_every_erratum_is_named_once_and_gathered():
 
 
 @pytest.mark.parametrize("path", in_toc(), ids=[path.stem for path in in_toc()])
-def test_a_cell_shows_every_erratum(path):
+def test_every_erratum_stands_at_the_end_and_is_flagged_or_shown(path):
     cells = nbformat.read(path, as_version=4).cells
-    for at, cell in enumerate(cells):
-        if cell.cell_type == "markdown" and BOX.search(cell.source):
-            after = next((c for c in cells[at + 1 :] if c.cell_type == "code"), None)
-            assert after is not None and after.outputs, f"no cell shows {cell.source[:60]!r}"
-            assert not re.search(r"^check\.", after.source, re.M)
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for box in BOX.finditer(prose):
+        name = re.search(r"^:name:\s*(\S+)", box[1], re.M)[1]
+        heading = re.findall(r"^## (.+)$", prose[: box.start()], re.M)[-1]
+        assert heading == "Where the paper differs", name
+        at = next(k for k, cell in enumerate(cells) if f":name: {name}" in cell.source)
+        after = next((c for c in cells[at + 1 :] if c.cell_type == "code"), None)
+        shown = after is not None and after.outputs and "check." not in after.source
+        assert shown or prose.count(name) > 1, f"{name} has no flag in place and no cell after it"
 
 
 def glossary() -> dict[str, str]:

@@ -12,11 +12,11 @@ import pytest
 from contents import in_toc
 from pidlib import check
 from pidlib.check.judge import exercise
-from pidlib.theory.gains import attenuation
+from pidlib.theory.gains import attenuation, wiener_c
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
 SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)
-LEAST = 4  # exercises of a chapter of theory
+LEAST = 3  # exercises of a chapter of theory
 
 
 def exercises():
@@ -73,6 +73,12 @@ def test_hints_fit_the_page(capsys, hint):
     assert " ".join(line.strip() for line in lines[1:]) == f"hint: {hint.strip()}"
 
 
+def the_control_before_the_layer(S_next, theta, Q, c):
+    M = Q + theta.T @ S_next @ theta
+    K = np.linalg.solve(M + c * np.eye(len(M)), M)
+    return c * K, K
+
+
 @pytest.mark.parametrize(
     ("exercise", "wrong"),
     [
@@ -80,15 +86,22 @@ def test_hints_fit_the_page(capsys, hint):
         (check.feedback_cost, lambda thetas, Q, c, K, x0: float(x0 @ x0)),
         (check.bellman_step, lambda S, theta, Q, c: (Q, Q)),
         (check.bellman_step, lambda S, theta, Q, c: Q),
+        (check.bellman_step, the_control_before_the_layer),
         (check.two_projections, lambda phi: (np.sin(phi), np.cos(phi))),
         (check.split, lambda z, V: (z @ z, 0.0)),
-        (check.exit_error, lambda on, off, T, c: on + off * (c / (c + 1)) ** (2 * T)),
-        (check.exit_error, lambda on, off, T, c: attenuation(T, c)[-1] * off + on),
+        (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
+        (check.exit_error, lambda on, off, costs: on + off * attenuation(1, costs[0])[-1]),
         (check.layers_needed, lambda c, share: 3),
-        (check.best_cost, lambda X, Z, T: X / Z),
+        (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
+        (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(abs(X - Z), 2 * Z, T)),
         (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
         (check.six_layers, attenuation(5, 1.0)[-1]),
         (check.paired_counts, lambda a, b: (int(b.sum()), int(a.sum()), 0.0)),
+        (check.state_curvature, lambda W, A, c: W + 2 * c * np.eye(len(W))),
+        (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
+        (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),
+        (check.states_within, lambda share, T, d, tokens: min(T, int(12 * T * share))),
+        (check.cheapest, lambda ranks, d: min(d * d, 2 * d * sum(ranks))),
     ],
 )
 def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
@@ -100,7 +113,7 @@ def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
 def test_a_raised_error_is_reported(capsys):
     check.split(lambda z: z)
     assert "not yet: TypeError" in capsys.readouterr().out
-    check.exit_error(lambda on, off, T, c: 1 / 0)
+    check.exit_error(lambda on, off, costs: 1 / 0)
     assert "not yet: ZeroDivisionError" in capsys.readouterr().out
 
 
@@ -109,6 +122,80 @@ def test_shapes_must_match(capsys):
     assert capsys.readouterr().out.startswith("not yet")
     check.two_projections(lambda phi: "ab")
     assert "not yet: ValueError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("answer", "shapes"),
+    [
+        (lambda k: np.full(1, k * k), "an array of shape (1,), not a number"),
+        (lambda k: [[k * k]], "an array of shape (1, 1), not a number"),
+    ],
+)
+def test_a_right_value_in_a_wrong_shape_is_named(capsys, answer, shapes):
+    @exercise("square it")
+    def square(answer):
+        for k in range(2, 5):
+            yield k * k, answer(k)
+        return "squares"
+
+    square(answer)
+    said = capsys.readouterr().out
+    assert said == f"not yet: right value, wrong shape: {shapes}\nhint: square it\n"
+    check.halving_cost([2.0])
+    assert "right value, wrong shape" in capsys.readouterr().out
+
+
+def test_shapes_inside_a_tuple_are_named_too(capsys):
+    @exercise("two")
+    def pair(answer):
+        yield (1.0, np.ones(2)), answer()
+        return "two"
+
+    pair((np.ones(1), np.ones(2)))
+    assert "(an array of shape (1,), an array of shape (2,)), not (a number" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    pair((1.0, [1.0, 1.0]))
+    assert capsys.readouterr().out == "right: two\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "case"),
+    [
+        (4.0, 5.0, "given 2, array (2, 3), the function sin, 'a'; wanted 4, came out 5"),
+        ((1.0, 2.0), (1.0, 3.0), "value 2 of 2: wanted 2, came out 3"),
+        (np.arange(9), np.arange(9) + (np.arange(9) == 7), "entry [7]: wanted 7, came out 8"),
+        ([1, 2], [1, 3], "wanted [1, 2], came out [1, 3]"),
+        (np.eye(3), np.ones(3), "wanted array (3, 3), came out [1, 1, 1]"),
+        ((1.0, 2.0), (1.0,), "wanted (1, 2), came out (1)"),
+    ],
+)
+def test_the_case_that_failed_is_shown(capsys, wanted, given, case):
+    @exercise("think")
+    def task(answer):
+        yield wanted, answer(2, np.ones((2, 3)), np.sin, "a")
+        return "done"
+
+    task(lambda *arguments: given)
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(
+        "not yet: a test case comes out differently hint: think the case: given 2"
+    )
+    assert case in said
+
+
+def test_the_case_is_shown_as_it_was_before_the_answer_changed_it(capsys):
+    @exercise("think")
+    def task(answer):
+        yield 1.0, answer(np.ones(2))
+        return "done"
+
+    def changes(x):
+        x *= 0
+        return 0.0
+
+    task(changes)
+    assert "given [1, 1]; wanted 1, came out 0" in capsys.readouterr().out
 
 
 def test_one_wrong_case_of_many_is_enough(capsys):

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 
 from pidlib import check
-from pidlib.theory.gains import alphas
 
 
 @pytest.mark.parametrize(
     ("exercise", "wrong"),
     [
         (check.orthogonal_sum, lambda d, r, k: np.repeat([0.0, 1.0], [k * r, d - k * r])),
-        (check.room_for_projection, lambda d, ranks: sum(ranks) <= d),
-        (check.room_for_projection, lambda d, ranks: True),
-        (check.tilt_damage, lambda T, c, phi: (1 - alphas(T, c)).max() * np.sin(phi)),
-        (check.tilt_damage, lambda T, c, phi: (1 - alphas(T, c)).sum() * phi),
-        (check.augmented_step, lambda theta: (np.eye(3 * len(theta)), np.zeros((3, 1)))),
+        (
+            check.augmented_step,
+            lambda theta, rho: (
+                np.block([[theta, 0 * theta], [np.eye(len(theta)), rho * np.eye(len(theta))]]),
+                np.vstack([theta, 0 * theta]),
+            ),
+        ),
         (
             check.residual_control,
-            lambda x, s, y, Q, gains, alpha: (
-                -(1 - alpha) * sum(g * q @ x for g, q in zip(gains, Q, strict=True))
+            lambda x, s, y, V, gains, alpha: (
+                -(1 - alpha) * sum(g * (x - x @ W @ W.T) for g, W in zip(gains, V, strict=True))
             ),
         ),
     ],
@@ -31,3 +32,27 @@ def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
     said = capsys.readouterr().out
     assert said.startswith("not yet: ") and "\nhint: " in said
     assert "nothing is returned" not in said
+
+
+def fading(theta, rho):
+    eye = np.eye(len(theta))
+    return np.block([[theta, 0 * theta], [eye, rho * eye]]), np.vstack([theta, eye])
+
+
+def thin(x, s, y, V, gains, alpha):
+    parts = zip(gains, V, (x, x + s, x - y), strict=True)
+    pull = sum(K * (w - (w @ basis) @ basis.T) for K, basis, w in parts)
+    return -(1 - alpha) / sum(gains) * pull
+
+
+@pytest.mark.parametrize(
+    ("exercise", "right"),
+    [
+        (check.orthogonal_sum, lambda d, r, k: np.repeat([k - 1.0, k], [k * r, d - k * r])),
+        (check.augmented_step, fading),
+        (check.residual_control, thin),
+    ],
+)
+def test_right_answers_pass(capsys, exercise, right):
+    exercise(right)
+    assert capsys.readouterr().out.startswith("right: ")

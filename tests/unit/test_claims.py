@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pidlib.evaluation.claims import (
+from experiments.claims import (
     FAILS,
     HOLDS,
     OPEN,
@@ -13,7 +13,8 @@ from pidlib.evaluation.claims import (
     VERDICTS,
     claims,
 )
-from pidlib.evaluation.paper_cells import MODELS, gain, pmp_gap
+from experiments.paper_cells import gain, pmp_gap
+from pidlib.evaluation.paper import MODELS
 from pidlib.io.assets import ASSETS, paper_table
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
@@ -96,7 +97,8 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
     assert text.startswith("Not measured yet") and page is None
     assert texts["simulated"][1] is not None  # needs no trial
     page = claims_page(tmp_path)
-    assert page.count("**Verdict: ") == 39 and page.count("| does not hold | 5 |") == 1
+    assert page.count("**Verdict:** [") == 39 and page.count("| does not hold | 5 |") == 1
+    assert page.count('class="tile fails"') == 5
 
 
 def test_measured_text_follows_the_recorded_trials():

@@ -112,17 +112,22 @@ def test_diagram_refuses():
 @pytest.mark.parametrize(
     ("exercise", "wrong"),
     [
-        (check.euler_step, lambda f, x, h: f(x)),
-        (check.euler_step, lambda f, x, h: x + f(x)),
-        (check.offset, lambda k, K_p, r, w: r / (1 + K_p)),
-        (check.offset, lambda k, K_p, r, w: 0.0),
+        (check.euler_step, lambda f, g, x, h: x + h * (f(x) + g(x))),
+        (check.euler_step, lambda f, g, x, h: x + h * g(x + h * f(x))),
+        (check.offset, lambda k, K_p, K_i, leak, r, w: (k * r - w) / (k + K_p)),
+        (check.offset, lambda k, K_p, K_i, leak, r, w: 0.0),
+        (check.offset, lambda k, K_p, K_i, leak, r, w: (k * r - w) / (k + K_p + K_i)),
+        (check.largest_gain, lambda a, h: 2 / h - a),
         (check.largest_gain, lambda a, h: 1 / h - a),
-        (check.pid_controls, lambda e, K_p, K_i, K_d, h: K_p * e),
+        (check.pid_controls, lambda r, y, K_p, K_i, K_d, h: K_p * (r - y)),
         (
-            check.pid_controls,
-            lambda e, p, i, d, h: p * e + i * np.cumsum(e) + d * np.diff(e, prepend=0),
+            check.pid_controls,  # the kick: a slope of the error
+            lambda r, y, p, i, d, h: (
+                p * (r - y) + i * h * np.cumsum(r - y) + d * np.diff(r - y, prepend=r[0] - y[0]) / h
+            ),
         ),
-        (check.noise_gain, lambda K_p, K_d, h: K_p + K_d / h),
+        (check.noise_gain, lambda K_p, K_d, h, n: np.hypot(K_p + K_d / h, K_d / h)),
+        (check.noise_gain, lambda K_p, K_d, h, n: K_p + K_d / (n * h)),
     ],
 )
 def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
@@ -130,3 +135,31 @@ def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
     said = capsys.readouterr().out
     assert said.startswith("not yet: ") and "\nhint: " in said
     assert "nothing is returned" not in said
+
+
+def test_the_largest_gain_with_a_delay_is_where_the_loop_loses_stability(capsys):
+    def by_eigenvalues(a, h):
+        low, high = 0.0, 10 / h
+        for _ in range(60):
+            K = (low + high) / 2
+            stable = np.abs(np.roots([1, -(1 - h * a), h * K])).max() < 1
+            low, high = (K, high) if stable else (low, K)
+        return low
+
+    check.largest_gain(by_eigenvalues)
+    assert capsys.readouterr().out.startswith("right: ")
+
+
+def test_a_leaky_integral_rests_where_the_exercise_says(capsys):
+    def simulated(k, K_p, K_i, leak, r, w, h=0.01):
+        y = speed = total = 0.0
+        for _ in range(20000):
+            error = r - y
+            total += h * (error - leak * total)
+            force = K_p * error + K_i * total + w - k * y - 3 * speed
+            speed += h * force
+            y += h * speed
+        return r - y
+
+    check.offset(simulated)
+    assert capsys.readouterr().out.startswith("right: ")

@@ -210,6 +210,24 @@ def test_chain_counts_losses_that_look_back():
     assert np.allclose(np.stack(found.gradients), back.gradient)
 
 
+def test_the_best_first_control_can_be_a_minimum_of_its_hamiltonian():
+    size, x0, low = 4.899, 3.625, 0.01
+    u = np.linspace(-12, 12, 240001)
+    x1 = size * np.tanh(x0 + u)
+    J = (low * (x0 + u) ** 2 + u**2 + x1**2 / 2) / 2  # the best second control is -x1 / 2
+    best = J.argmin()
+    assert u[best] == pytest.approx(-3.3114, abs=1e-4) and J[best] == pytest.approx(
+        6.0366, abs=1e-4
+    )
+    valleys = np.flatnonzero((J[1:-1] < J[:-2]) & (J[1:-1] < J[2:])) + 1
+    assert np.allclose(np.sort(J[valleys]), [6.0366, 6.0461], atol=1e-4)
+    bent = [
+        -(x1[k] / 2) * size * -2 * np.tanh(x0 + u[k]) / np.cosh(x0 + u[k]) ** 2 - low - 1
+        for k in valleys
+    ]
+    assert bent[0] == pytest.approx(0.999, abs=1e-3) and bent[1] < 0  # H_uu
+
+
 def test_nonlinear_chain_ends_where_u_is_p_over_c():
     system, c = residual_system(6, 2, 4, seed=0, strength=0.5), 2.0
     Q = torch.from_numpy(system.linear.complements[:-1])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pidlib.theory import law_comparison as contests
 from pidlib.theory.assumptions import leak, residual_gap, violated_errors
+from pidlib.theory.augmented import Complements, history_cost
 from pidlib.theory.gains import alphas, attenuation
 from pidlib.theory.law_comparison import averaged_law, bent_contest, contest, residual_law
 from pidlib.theory.systems import conditioned_system, simulate, tilted_bases
@@ -29,6 +30,33 @@ def test_leak_identity_and_its_bound(seed, kappa, c):
     assert np.abs(off).max() < 1e-8 * (
         1 + np.abs(found.leak).max()
     )  # it is inside the first subspace
+
+
+def test_the_bound_of_the_leak_is_attained_in_two_dimensions():
+    squeeze, most = np.diag([2.0, 0.5]), 0.0  # condition number 4
+    for angle in np.linspace(0, np.pi, 2001):
+        line = squeeze @ [np.cos(angle), np.sin(angle)]
+        oblique = np.linalg.solve(squeeze, np.outer(line, line) / (line @ line) @ squeeze)
+        most = max(most, np.linalg.norm(oblique @ [-np.sin(angle), np.cos(angle)]))
+    assert most == pytest.approx((4 - 1 / 4) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("T", [2, 3, 12, 24])
+def test_equal_states_break_the_printed_bound_from_three_layers_on(T):
+    one = np.ones((T, 1, 1))
+    x = np.ones(T)  # no control: the states of unit layers are equal
+    Q = Complements(one, one, one)
+    losses = [
+        float(
+            history_cost(
+                one[:t], Complements(*(q[:t] for q in Q)), (1, 1, 1), 1.0, [1.0], 0 * x[:t, None]
+            )
+        )
+        for t in (T - 1, T)
+    ]
+    last = losses[1] - losses[0]
+    assert last == pytest.approx((T**2 + 1) / 2)
+    assert (last <= 3 / 2 + T / 2) == (T < 3)
 
 
 def test_nothing_broken_is_the_theorem():

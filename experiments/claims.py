@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pidlib.evaluation import paper_cells as tables
-from pidlib.evaluation.paper_cells import ATTACKS, MODELS, ROBUST, SIZES, TRAININGS, cells, gain
+from experiments import paper_cells as tables
+from experiments.paper_cells import ATTACKS, MODELS, ROBUST, SIZES, TRAININGS, cells, gain
 from pidlib.io.assets import paper_table
 
 HOLDS, PARTLY, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be checked"
@@ -31,17 +31,7 @@ _CLAIMS: dict[str, tuple[str, str, Callable[[], Verdict]]] = {}
 
 
 def claims() -> list[Claim]:
-    """Recompute every claim of the paper's prose from Tables 1 to 9.
-
-    Returns
-    -------
-    list of Claim
-
-    Examples
-    --------
-    >>> claims()[9].recomputed
-    'mean of the four attacks +19.62'
-    """
+    """Recompute every claim of the paper's prose from Tables 1 to 9."""
     return [
         Claim(k, said, where, *recompute(), slug)
         for k, (slug, (said, where, recompute)) in enumerate(_CLAIMS.items(), start=1)

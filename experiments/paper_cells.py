@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from pidlib.evaluation.paper import MODELS, TRAININGS, accuracy
 from pidlib.io.assets import paper_table
 
 ATTACKS = ("A2T", "PSO", "TextBugger", "TextFooler")
-MODELS = ("DistilBERT", "RoBERTaBase", "BERT-large", "RoBERTaLarge")
-TRAININGS = ("standard", "AT", "FreeLB")
-ROBUST = TRAININGS[1:]
+ROBUST = tuple(TRAININGS)[1:]
 SIZES = {"snli": 9824, "mnli": 9815}
-FIRST = {"opt": "dataset", "pmp": "variance_threshold"}  # what else but the training tells apart
-
-
-@cache
-def accuracy(table: str) -> dict[tuple, float]:
-    """Accuracy by training (or what `FIRST` says), model, attack and method."""
-    fields = (FIRST.get(table, "training"), "model", "attack", "method")
-    return {tuple(row[field] for field in fields): row["accuracy"] for row in paper_table(table)}
 
 
 def cells(

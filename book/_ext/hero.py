@@ -1,0 +1,134 @@
+"""The front page's opening: one swapped word, and a switch between the recorded conditions."""
+
+from __future__ import annotations
+
+from html import escape
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from contents import RESULTS
+from pidlib.data.labels import LABELS
+from provenance import box
+
+RESULT = "showcase-captions-minilm-nli.json"
+TRIAL, RECIPE = "trial-snli-test-minilm-nli.json", "textfooler"
+PD, NOISE, TERMINAL, SEEN = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both", "adaptive"
+SWITCH = {  # by condition: its button, and what is said beneath the answer
+    "none": ("No control", "The word means the same. The answer flips."),
+    PD: ("The paper's control", "P-D control brings the right answer back."),
+    NOISE: ("Noise of the same size", "So does a random push of the same size."),
+    TERMINAL: (
+        "A learnt estimate",
+        "So does this book's own control, an estimate of the clean state.",
+    ),
+    SEEN: (
+        "The attacker sees the control",
+        "P-D control again, but the attacker could see it: another word, and the answer flips.",
+    ),
+}
+
+
+class Hero(SphinxDirective):
+    """Two numbers; the example, its five answers; the counts of all examples like it."""
+
+    def run(self):
+        from pidlib.evaluation.results import read_result  # slow to import
+
+        names = [TRIAL, RESULT]
+        for name in names:
+            self.env.note_dependency(str(RESULTS / name))
+        trial, result = (read_result(RESULTS / name) for name in names)
+        html = hero(chosen(result["examples"]), result["counts"])
+        parts = turn(trial), html, box(names, "make book")
+        return [nodes.raw(text=text, format="html") for text in parts]
+
+
+def before_and_after(trial: dict) -> list[float]:
+    """Points that the paper's control gains on transferred texts, and against who sees it."""
+    from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none  # slow to import
+
+    gains = gains_over_none(trial, PD)
+    return [100 * gains[key].gain for key in (RECIPE, ADAPTIVE + RECIPE)]
+
+
+def turn(trial: dict) -> str:
+    """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
+    before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in before_and_after(trial))
+    return (
+        '<p class="hero-turn"><span class="before"><b>'
+        f"{before}</b> points of accuracy: the attacker has not seen the control</span>"
+        f'<span class="after"><b>{after}</b> points: the attacker sees it</span>'
+        "<small>P-D control of a small model on SNLI, texts changed by TextFooler.</small></p>"
+    )
+
+
+def right(shares: list[float] | None, example: dict) -> bool:
+    """Whether an answer, given as probabilities, is the right one."""
+    return shares is not None and LABELS[shares.index(max(shares))] == example["label"]
+
+
+def chosen(examples: list[dict]) -> dict:
+    """The first pair that each control brings back, and that turns when the attacker sees P-D."""
+    for example in examples:
+        after = example["after"]
+        back = all(right(after[name], example) for name in (PD, NOISE, TERMINAL))
+        seen = example["adaptive after"]
+        if back and seen is not None and not right(seen, example):
+            return example
+    raise ValueError(f"{RESULT} holds no example for the front page; record more rows")
+
+
+def hero(example: dict, counts: dict) -> str:
+    """HTML of the switch: radio buttons and panels, no script."""
+    words = example["hypothesis"].split()
+    panels = []
+    for k, (name, (button, said)) in enumerate(SWITCH.items()):
+        edit = example["adaptive edit"] if name == SEEN else example["edit"]
+        shares = example["adaptive after"] if name == SEEN else example["after"][name]
+        panels.append(
+            f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}>'
+            f'<label for="hero-{k}">{escape(button)}</label>'
+            f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}'
+            f'<p class="hero-said">{escape(said)}</p></div>'
+        )
+    turned, back = counts["turned"], counts["right"]
+    return (
+        '<section class="hero" aria-label="One swapped word">'
+        f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
+        '<fieldset><legend>Who answers?</legend><div class="hero-switch">'
+        f"{''.join(panels)}</div></fieldset>"
+        f'<p class="hero-counts">Of {turned} such pairs of made captions, turned by one synonym, '
+        f"P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. "
+        f"An attacker who sees P-D control turns {counts['adaptive turned']} of the {turned} "
+        "by one word too.</p></section>"
+    )
+
+
+def sentence(words: list[str], edit: list) -> str:
+    """The hypothesis, the old word struck out, the new word beside it."""
+    _, place, new = edit
+    mark = words[place][len(words[place].rstrip(".,;!?")) :]
+    old = words[place].removesuffix(mark)
+    swap = f"<del>{escape(old)}</del> <ins>{escape(new)}</ins>{escape(mark)}"
+    parts = [*map(escape, words[:place]), swap, *map(escape, words[place + 1 :])]
+    return f'<p class="hero-text"><b>Hypothesis.</b> {" ".join(parts)}</p>'
+
+
+def bars(shares: list[float], example: dict) -> str:
+    """The three answers with their probabilities."""
+    lines = []
+    for label, share in zip(LABELS, shares, strict=True):
+        kind = "good" if label == example["label"] else "bad"
+        given = " given" * (share == max(shares))
+        mark = (" ✓" if kind == "good" else " ✗") * bool(given)
+        lines.append(
+            f'<li class="{kind}{given}"><span>{label}{mark}</span>'
+            f'<i style="width:{100 * share:.1f}%"></i><b>{100 * share:.0f} %</b></li>'
+        )
+    return f'<ul class="hero-bars">{"".join(lines)}</ul>'
+
+
+def setup(app):
+    app.add_directive("hero", Hero)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

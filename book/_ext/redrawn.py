@@ -1,0 +1,76 @@
+"""A picture of a chapter on another page: the stored outputs of the cell that has a tag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+from bookassets import PLOTLY, alt, plotly_box, svg_box
+from contents import in_toc
+
+SVG, HTML = "image/svg+xml", "text/html"
+
+
+class FromChapter(SphinxDirective):
+    """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
+
+    The argument is a tag of the cell; option `slim` leaves the numbers out, `own` begins with the
+    caption that the chapter gives.
+    """
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {"slim": directives.flag, "own": directives.flag}
+
+    def run(self):
+        tag = self.arguments[0]
+        path, cell = tagged(tag)
+        self.env.note_dependency(str(path))
+        figure = nodes.figure("", classes=["from-chapter"])
+        kinds = (SVG, PLOTLY) if "slim" in self.options else (SVG, PLOTLY, HTML)
+        for output in cell.outputs:
+            for kind in kinds:
+                if kind in output.get("data", {}):
+                    figure += nodes.raw(text=box(kind, output.data[kind], cell), format="html")
+                    break
+        lines = list(self.content)
+        if "own" in self.options:
+            lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]
+        caption = nodes.Element()
+        text = StringList(lines, self.get_source_info()[0])
+        self.state.nested_parse(text, self.content_offset, caption)
+        if caption.children:
+            figure += nodes.caption("", "", *caption.children[0].children)
+        return [figure]
+
+
+def tagged(tag: str) -> tuple[Path, nbformat.NotebookNode]:
+    """The chapter and the cell that has a tag; exactly one has it."""
+    places = [
+        (path, cell)
+        for path in in_toc()
+        for cell in nbformat.read(path, as_version=4).cells
+        if tag in cell.metadata.get("tags", ())
+    ]
+    if len(places) != 1:
+        raise ValueError(f"{len(places)} cells have the tag {tag!r}; it needs exactly one")
+    return places[0]
+
+
+def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:
+    """One output as the chapter shows it."""
+    data = SimpleNamespace(string=content, content=content, cell_metadata=cell.metadata)
+    if kind == SVG:
+        return svg_box(data)
+    return plotly_box(content, alt(data)) if kind == PLOTLY else str(content)
+
+
+def setup(app):
+    app.add_directive("from-chapter", FromChapter)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

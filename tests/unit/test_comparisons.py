@@ -1,0 +1,65 @@
+"""Heat maps, steps from base to controlled, and radar plots to choose from: every number is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pidlib.figures import dumbbells, heatmap, radar_choice
+
+PANELS = {
+    "paper": {"P-D": {"A2T": 2.5, "PSO": -1.0}, "P-I": {"A2T": 0.0, "PSO": None}},
+    "ours": {"P-D": {"A2T": 1.0, "PSO": 0.5}},
+}
+
+
+def test_a_heat_map_prints_each_number_in_its_cell():
+    plots = heatmap(PANELS, "points").axes
+    words = [{(t.get_position(), t.get_text()) for t in plot.texts} for plot in plots]
+    assert words[0] == {((0.5, 0.5), "+2.5"), ((1.5, 0.5), "-1.0"), ((0.5, 1.5), "+0.0")}
+    assert words[1] == {((0.5, 0.5), "+1.0"), ((1.5, 0.5), "+0.5")}
+    assert [label.get_text() for label in plots[0].get_yticklabels()] == ["P-D", "P-I"]
+
+
+def test_gains_and_losses_of_one_size_are_as_far_from_white():
+    mesh = heatmap({"a": {"r": {"x": 2.0, "y": -2.0, "z": 0.0}}}, "points").axes[0].collections[0]
+    norm = mesh.norm
+    assert norm(2.0) + norm(-2.0) == pytest.approx(1.0) and norm(0.0) == pytest.approx(0.5)
+    assert np.array(mesh.cmap(norm(0.0)))[:3].min() > 0.9
+
+
+def test_dumbbells_run_from_before_to_after():
+    panels = {"A2T": {"DistilBERT": (50.0, 60.0), "MiniLM (ours)": (20.0, 35.0)}, "PSO": {}}
+    fig = dumbbells(panels, "accuracy in %")
+    stems = [line for line in fig.axes[0].lines if len(line.get_xdata()) == 2]
+    assert [tuple(line.get_xdata()) for line in stems] == [(50.0, 60.0), (20.0, 35.0)]
+    assert stems[0].get_color() != stems[1].get_color()  # ours is set off
+    assert [text.get_text() for text in fig.legends[0].get_texts()][:2] == ["base", "controlled"]
+    assert not fig.axes[1].lines
+
+
+def test_a_choice_holds_every_combination_in_order():
+    frames = {(m, d): {"base": [k, k, k]} for k, (m, d) in enumerate(["Ax", "Ay", "Bx", "By"])}
+    fig = radar_choice("abc", frames, ["model", "data"], start=("B", "x"))
+    assert [picture["r"][0][0] for picture in fig.layout.meta["pictures"]] == [0, 1, 2, 3]
+    assert [part.active for part in fig.layout.sliders] == [1, 0]
+    assert list(fig.data[0].r) == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: heatmap({"a": {"r": {"x": 1}}, "b": {"r": {"y": 1}}}, ""), "same columns"),
+        (lambda: heatmap({"a": {"r": {"x": None}}}, ""), "no number"),
+        (lambda: dumbbells({}, ""), "no panels"),
+        (
+            lambda: radar_choice(
+                "abc", {("A", "x"): {"p": [1, 2, 3]}, ("B", "y"): {"p": [1, 2, 3]}}, "mn"
+            ),
+            r"for the choice \('A', 'y'\)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
