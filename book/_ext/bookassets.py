@@ -1,7 +1,8 @@
 """Figures and mathematics from local copies: no page of the book asks another host for a file.
 
-Three things Sphinx does not do by itself: draw stored plotly figures, put matplotlib's SVG into
-the page so that its ink follows the theme, and serve MathJax and plotly.js from installed packages.
+Four things Sphinx does not do by itself: draw stored plotly figures, put matplotlib's SVG into
+the page so that its ink follows the theme, serve MathJax and plotly.js from installed packages,
+and leave a way from the old addresses of chapters to the new.
 """
 
 from __future__ import annotations
@@ -160,6 +161,8 @@ REDIRECT = """<!doctype html><meta charset="utf-8"><title>Moved</title>
 
 def write_redirects(app, error) -> None:
     """Pages at the old addresses of chapters that lead to the new."""
+    from contents import MOVED  # of tools/, found by the path set above
+
     for old, new in MOVED.items() if not error and app.builder.format == "html" else ():
         page = Path(app.outdir) / "notebooks" / f"{old}.html"
         page.write_text(REDIRECT.format(f"{new}.html"), encoding="utf-8")

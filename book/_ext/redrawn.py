@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,7 +32,10 @@ class FromChapter(SphinxDirective):
 
     def run(self):
         tag = self.arguments[0]
-        path, cell = tagged(tag)
+        places = tagged().get(tag, [])
+        if len(places) != 1:
+            raise self.error(f"{len(places)} cells have the tag {tag!r}; it needs exactly one")
+        path, cell = places[0]
         self.env.note_dependency(str(path))
         figure = nodes.figure("", classes=["from-chapter"])
         kinds = (SVG, PLOTLY) if "slim" in self.options else (SVG, PLOTLY, HTML)
@@ -50,17 +55,15 @@ class FromChapter(SphinxDirective):
         return [figure]
 
 
-def tagged(tag: str) -> tuple[Path, nbformat.NotebookNode]:
-    """The chapter and the cell that has a tag; exactly one has it."""
-    places = [
-        (path, cell)
-        for path in in_toc()
-        for cell in nbformat.read(path, as_version=4).cells
-        if tag in cell.metadata.get("tags", ())
-    ]
-    if len(places) != 1:
-        raise ValueError(f"{len(places)} cells have the tag {tag!r}; it needs exactly one")
-    return places[0]
+@cache
+def tagged() -> dict[str, list[tuple[Path, nbformat.NotebookNode]]]:
+    """The cells of all chapters by their tags."""
+    places = defaultdict(list)
+    for path in in_toc():
+        for cell in nbformat.read(path, as_version=4).cells:
+            for tag in cell.metadata.get("tags", ()):
+                places[tag].append((path, cell))
+    return places
 
 
 def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:

@@ -340,10 +340,7 @@ def test_lists_show_the_picture_that_is_chosen(leaf):
             assert chosen.evaluate("s => [...s.options].map(o => o.label)") == labels
             chosen.select_option(label=labels[-1])
             page.wait_for_timeout(60)
-            place = 0
-            for other, part in zip(lists, sliders, strict=True):
-                place = place * len(part["steps"]) + int(other.input_value())
-            wanted = stored["layout"]["meta"]["pictures"][place]["r"]
+            wanted = stored["layout"]["meta"]["pictures"][place(lists, sliders)]["r"]
             shown = box.query_selector(".js-plotly-plot").evaluate("d => d.data.map(t => [...t.r])")
             assert shown == wanted
 
@@ -364,17 +361,21 @@ def drawn(box) -> list[float]:
 def picture(stored: dict, dials: list) -> list[float]:
     """Numbers that the notebook stored for this position of the sliders."""
     sliders = stored["layout"]["sliders"]
-    at = [int(dial.input_value()) for dial in dials]
     if len(sliders) == 1:
-        wanted = sliders[0]["steps"][at[0]]["args"][0]
+        wanted = sliders[0]["steps"][int(dials[0].input_value())]["args"][0]
     else:
-        place = 0
-        for value, slider in zip(at, sliders, strict=True):
-            place = place * len(slider["steps"]) + value
-        wanted = stored["layout"]["meta"]["pictures"][place]
+        wanted = stored["layout"]["meta"]["pictures"][place(dials, sliders)]
     places = wanted.get("x", [trace["x"] for trace in stored["data"]])
     both = zip(places, wanted["y"], strict=True)
     return [number for x, y in both for number in [*x, *y]]
+
+
+def place(inputs: list, sliders: list) -> int:
+    """Which of the stored pictures the sliders or lists ask for."""
+    at = 0
+    for each, slider in zip(inputs, sliders, strict=True):
+        at = at * len(slider["steps"]) + int(each.input_value())
+    return at
 
 
 def test_some_page_has_sliders(site):
@@ -393,7 +394,7 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
         page.wait_for_timeout(60)
         gains = [float(word.text_content()) for word in words]
         run = respond(Plant(), *gains, push=0.5, push_from=15, duration=30)
-        shown = np.clip(run.output[::10], -1, 3)
+        shown = np.clip(run.output[::5], -1, 3)
         assert drawn(box)[len(shown) :] == pytest.approx(shown.ravel().tolist(), abs=1e-3)
     assert opened.wrong == []
 
