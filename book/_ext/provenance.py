@@ -23,14 +23,11 @@ RUN = ".venv/bin/python tools/notebooks.py run"
 
 def box(names: list[str], redraw: str, folder: Path = RESULTS) -> str:
     """The provenance of what was drawn from some files, and the command that redraws it."""
-    told = [item(name, names, folder) for name in groups(names)]
-    last = f"To redraw: {code(redraw)}."
-    if len(told) == 1:
-        return f'<p class="book-provenance">{told[0]}. {last}</p>'
-    lines = "".join(f"<li>{line}.</li>" for line in told)
+    lines = "".join(f"<li>{item(name, names, folder)}.</li>" for name in groups(names))
+    drawn = code(names[0]) if len(names) == 1 else f"{len(names)} recorded files"
     return (
-        f'<details class="book-provenance"><summary>Drawn from {len(names)} recorded files: '
-        f"commands, data, versions, dates</summary><ul>{lines}</ul><p>{last}</p></details>"
+        f'<details class="book-provenance"><summary>Drawn from {drawn}: command, data, date'
+        f"</summary><ul>{lines}</ul><p>To redraw: {code(redraw)}.</p></details>"
     )
 
 
@@ -48,7 +45,7 @@ def item(name: str, names: list[str], folder: Path) -> str:
         result = read_result(folder / name)
         data = result["data"]
         return (
-            f"Drawn from {code(name)}: {circumstances(result, data.get('name'), data.get('n'))}. "
+            f"{code(name)}: {circumstances(result, data.get('name'), data.get('n'))}. "
             f"Recorded by {code(result['command'])}"
         )
     start, end = name.split("*")
@@ -56,22 +53,22 @@ def item(name: str, names: list[str], folder: Path) -> str:
     trial = read_result(folder / f"trial-{start.removeprefix('attacks/').rstrip('-')}.json")
     header = logs[0].header
     recipes = ", ".join(log.header["configuration"]["recipe"] for log in logs)
-    made = {"versions": header["made"]["versions"], "date": trial["date"]}
-    made["seed"] = header["configuration"]["seed"]
+    run = {"versions": header["made"]["versions"], "date": trial["date"]}
+    run["seed"] = header["configuration"]["seed"]
     sizes = [len(log.outcomes) for log in logs]
     n = f"{sizes[0]} each" if len(set(sizes)) == 1 < len(sizes) else " + ".join(map(str, sizes))
     return (
-        f"Drawn by running the model on the attacked text of {code(name)} ({recipes}): "
-        f"{circumstances(made, header['configuration']['data'], n)}. "
+        f"The model, run on the attacked text of {code(name)} ({recipes}): "
+        f"{circumstances(run, header['configuration']['data'], n)}. "
         f"Recorded by {code(trial['command'])}"
     )
 
 
-def circumstances(made: dict, data: str, n: object) -> str:
+def circumstances(run: dict, data: str, n: object) -> str:
     """Data, n, seed, versions and date in one line."""
-    libraries = ", ".join(f"{name} {made['versions'][name]}" for name in ("torch", "transformers"))
+    libraries = ", ".join(f"{name} {run['versions'][name]}" for name in ("torch", "transformers"))
     many = f", n = {n}" if n else ""  # timings of random weights have no rows
-    return escape(f"{data}{many} · seed {made['seed']} · {libraries} · {made['date']}")
+    return escape(f"{data}{many} · seed {run['seed']} · {libraries} · {run['date']}")
 
 
 def code(text: str) -> str:
