@@ -63,25 +63,39 @@ class Headline(SphinxDirective):
 
 
 class ResultsCard(SphinxDirective):
-    """The card of one recorded trial: P-D control under TextFooler."""
+    """The card of one recorded trial, P-D control under TextFooler, and what it no longer hears."""
 
     required_arguments = 1
 
     def run(self):
+        from pidlib.evaluation.contrast import RESULT as CONTRAST
         from pidlib.evaluation.fair_trial import FairTrial  # slow to import
         from pidlib.evaluation.results import read_result
 
         name = self.arguments[0]
-        self.env.note_dependency(str(RESULTS / name))
+        heard = read_result(RESULTS / CONTRAST)
+        for each in (name, CONTRAST):
+            self.env.note_dependency(str(RESULTS / each))
         trial = FairTrial.from_result(read_result(RESULTS / name), "textfooler")
         card = trial.card("P-D control at 99 %, MiniLM, SNLI")
-        lines = [line.replace("points [", "[") for line in card.splitlines()[:-1]]
+        lines = [line.replace("points [", "[") for line in card.splitlines()]
         seen = len(trial.right["control"]["adaptive"])
-        lines[-1] = lines[-1].replace("sees it?", f"sees it? (n = {seen})")
+        lines[-2] = lines[-2].replace("sees it?", f"sees it? (n = {seen})")
+        lines[-1] = lines[-1].replace("? | | |", still_heard(heard))
         lines = [re.sub(r"(?<=[ \[])-(?=\d)", "−", line) for line in lines]
         lines[0] = lines[0].replace("textfooler", "TextFooler")
-        line = nodes.raw(text=box([name], "make book"), format="html")
+        line = nodes.raw(text=box([name, CONTRAST], "make book"), format="html")
         return [*parsed(self, "\n".join(lines)), line]
+
+
+def still_heard(result: dict) -> str:
+    """What P-D control changes on pairs whose meaning one word changes, as cells of the card."""
+    from pidlib.evaluation.trial_results import gains_over_none
+
+    change = gains_over_none(result, "P-D 99 %")["edited"]
+    gain, low, high = (100 * number for number in (change.gain, *change.interval()))
+    answer = "**no**" if high < 0 else "not shown" if low < 0 else "yes"
+    return f"? (n = {change.n:,}) | {answer} | {gain:+.1f} [{low:+.1f}, {high:+.1f}] |"
 
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):

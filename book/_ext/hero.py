@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from contents import RESULTS
@@ -30,7 +31,12 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
 
 
 class Hero(SphinxDirective):
-    """Two numbers; the example, its five answers; the counts of all examples like it."""
+    """Two numbers; the example, its five answers; the counts of all examples like it.
+
+    Option `example` leaves the two numbers out.
+    """
+
+    option_spec = {"example": directives.flag}
 
     def run(self):
         from pidlib.evaluation.results import read_result  # slow to import
@@ -40,7 +46,7 @@ class Hero(SphinxDirective):
             self.env.note_dependency(str(RESULTS / name))
         trial, result = (read_result(RESULTS / name) for name in names)
         html = hero(chosen(result["examples"]), result["counts"])
-        parts = turn(trial), html, box(names, "make book")
+        parts = (html,) if "example" in self.options else (turn(trial), html, box(names, "make book"))
         return [nodes.raw(text=text, format="html") for text in parts]
 
 

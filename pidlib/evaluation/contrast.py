@@ -86,9 +86,14 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
 def heard(result: Mapping[str, Any], name: str) -> str:
     """What a contender gets right where a word changes the meaning, in words, for a sentence."""
     counts, bare = result["counts"][name], result["counts"]["none"]
-    edited, other = counts["edited"], counts["counterfactual"]
+
+    def share(of: Mapping[str, Any], key: str) -> str:
+        return f"{of[key]['right'] / of[key]['n']:.1%}".replace("%", " %")
+
     return (
-        f"{edited['right']:,} of {edited['n']:,} pairs right "
-        f"({bare['edited']['right']:,} without it), and of {other['n']:,} counterfactual pairs "
-        f"{other['right']:,} ({bare['counterfactual']['right']:,})"
+        f"{share(counts, 'edited')} of {counts['edited']['n']:,} such pairs right "
+        f"({share(bare, 'edited')} without it), and {share(counts, 'counterfactual')} of "
+        f"{counts['counterfactual']['n']:,} pairs that people rewrote "
+        f"({share(bare, 'counterfactual')})"
     )
+

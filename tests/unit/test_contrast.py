@@ -184,14 +184,12 @@ def test_the_contenders_are_those_of_the_recorded_trial(recorded):
 
 
 def test_what_a_sentence_says_is_what_was_counted(recorded):
-    told = heard(recorded, "Terminal both")
-    one, none = (recorded["counts"][name] for name in ("Terminal both", "none"))
-    asked = (one, "edited", "right"), (one, "edited", "n"), (none, "edited", "right")
-    asked += tuple(
-        (c, "counterfactual", f) for c, f in ((one, "n"), (one, "right"), (none, "right"))
-    )
-    wanted = [counts[key][field] for counts, key, field in asked]
-    assert [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", told)] == wanted
+    sentence = heard(recorded, "Terminal both")
+    counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
+    shares = [of[key]["right"] / of[key]["n"] for key in ("edited", "counterfactual") for of in counts]
+    assert re.findall(r"[\d.]+(?= %)", sentence) == [f"{100 * share:.1f}" for share in shares]
+    sizes = [recorded["counts"]["none"][key]["n"] for key in ("edited", "counterfactual")]
+    assert re.findall(r"of ([\d,]+)", sentence) == [f"{n:,}" for n in sizes]
 
 
 def test_real_rows_give_the_recorded_edits(recorded, real_data):
