@@ -23,13 +23,13 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at versions, the embedded model, words for attacks and data; nothing is changed."""
+    """Look at versions, the embedded models, words for attacks and data; nothing is changed."""
     python = ".".join(map(str, sys.version_info[:3]))
     return [
         Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", python),
         *map(_package, NEEDED),
         *(_extra(name, packages) for name, packages in OPTIONAL.items()),
-        *(  # extras of their own
+        *(
             _tried(f"model {model.name}", partial(look, model), absent="missing")
             for model in EMBEDDED.values()
         ),

@@ -99,6 +99,8 @@ def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch
     )
     code, out, _ = run(monkeypatch, capsys, "doctor", "--json")
     assert code == 0 and len(json.loads(out)["findings"]) == len(found)
+    models = [name for name in found if name.startswith("model ")]
+    assert models == [f"model {name}" for name in EMBEDDED]
     wrong = replace(MINILM, sha256="0" * 64)
     monkeypatch.setitem(EMBEDDED, MINILM.name, wrong)
     code, out, _ = run(monkeypatch, capsys, "doctor")

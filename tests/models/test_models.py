@@ -140,7 +140,10 @@ def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
 
 
 def test_trainings_differ_in_their_last_epoch_alone():
-    names = [name for name, training in TRAININGS.items() if training.kind != "decoder"]
+    names = [
+        name for name, of in TRAININGS.items() if name in adapters() and of.base == MINILM.name
+    ]
+    names = [name for name in names if TRAININGS[name].kind != "decoder"]
     records = {name: training_record(name) for name in names}
     assert set(records) <= set(adapters())
     one, a2t, freelb, second = records.values()
