@@ -18,20 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-HOMES = {
-    "bert": ("encoder.layer",),
-    "deit": ("encoder.layer", "layers"),  # transformers 4, and 5
-    "distilbert": ("transformer.layer",),
-    "gpt2": ("h",),
-    "llama": ("layers",),
-    "mistral": ("layers",),
-    "opt": ("decoder.layers",),
-    "qwen2": ("layers",),
-    "roberta": ("encoder.layer",),
-    "vit": ("encoder.layer", "layers"),  # transformers 4, and 5
-    "xlm-roberta": ("encoder.layer",),
-}
-"""Ends that the block list's dotted name may have, by the configuration's `model_type`."""
+STATE = ("hidden_states", "hidden_state", "x")
+"""Names that transformers gives to a state that a block takes."""
 
 Control = Callable[[int, Tensor, Tensor | None], Tensor | None]
 
@@ -73,7 +61,7 @@ class Blocks:
     @property
     def width(self) -> int | None:
         """Width d of a state; None when the model's configuration does not tell."""
-        return getattr(getattr(self.model, "config", None), "hidden_size", None)
+        return getattr(_text_config(self.model), "hidden_size", None)
 
     @contextmanager
     def control(
@@ -132,7 +120,7 @@ class _Call:
 
     def mask_of(self, x: Tensor) -> Tensor | None:
         """Mask (B, l, 1) of the tokens in x, or None when all are known to be real."""
-        if self.mask is None:
+        if self.mask is None or x.dim() == 2:  # flash attention in ModernBERT leaves padding out
             return None
         if self.cut is None:
             self.cut = token_mask(self.mask, x)[..., None]
@@ -203,7 +191,7 @@ def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
 
 def _first_name(module: nn.Module) -> str:
     """Name under which a block takes its state when it is not given by place."""
-    return next(iter(inspect.signature(module.forward).parameters))
+    return next(iter(inspect.signature(module.forward).parameters), "")
 
 
 def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
@@ -232,8 +220,9 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Parameters
     ----------
     model : torch.nn.Module
-        A BERT, DistilBERT, RoBERTa, OPT, GPT-2, LLaMA-style or ViT model of transformers, bare, with
-        a head, or wrapped by peft or `torch.compile`.
+        A model of transformers, bare, with a head, or wrapped by peft or `torch.compile`: the list is
+        known by its length, of an encoder and a decoder it is the encoder's. Not so where layers share
+        weights (ALBERT), lie in several lists (XLM) or are of several classes (Jamba).
     blocks : str or torch.nn.ModuleList, optional
         For any other model: the list or its dotted name, such as "net.layers". Each block takes the
         state first and returns the next one (or a tuple that begins with it).
@@ -253,8 +242,9 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     """
     model = getattr(model, "_orig_mod", model)
     lists = {n: m for n, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
+    depth = getattr(_text_config(model), "num_hidden_layers", None)
     if blocks is None:
-        names = _known_lists(model, lists)
+        names = _lists_of_blocks(model, lists, depth)
     elif isinstance(blocks, str):
         names = [blocks] if blocks in lists else []
     else:
@@ -262,7 +252,7 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     if len(names) != 1:
         kind = getattr(getattr(model, "config", None), "model_type", None) or "unknown"
         given = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
-        given = f"known types: {', '.join(HOMES)}" if blocks is None else given
+        given = f"{depth or 'unknown'} blocks by its configuration" if blocks is None else given
         raise ValueError(
             f"cannot find the blocks of {type(model).__name__} (model_type {kind!r}, "
             f"{given}); give blocks='the.name' of their list in the model; its lists are "
@@ -272,14 +262,25 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
 
 
-def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[str]:
-    """Names of the lists that end as they should and have the configured number of blocks."""
+def _text_config(model: nn.Module) -> Any:
+    """The configuration of a model, or of its language model where it has others beside."""
     config = getattr(model, "config", None)
-    homes = tuple(f".{home}" for home in HOMES.get(getattr(config, "model_type", None), ()))
-    if not homes:
-        return []
-    depth = config.num_hidden_layers
-    return [n for n, m in lists.items() if f".{n}".endswith(homes) and len(m) == depth]
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def _lists_of_blocks(
+    model: nn.Module, lists: Mapping[str, nn.ModuleList], depth: int | None
+) -> list[str]:
+    """Names of lists of so many blocks, all of one class that takes a state first."""
+    names = []
+    for name, modules in lists.items():
+        within = any(name.startswith(f"{outer}.") for outer in names)  # experts, sublayers
+        alike = len({type(module) for module in modules}) == 1
+        if len(modules) == depth and alike and not within and _first_name(modules[0]) in STATE:
+            names.append(name)
+    if len(names) > 1 and getattr(model.config, "is_encoder_decoder", False):
+        return [name for name in names if "encoder" in name.split(".")]
+    return names
 
 
 def read_states(
@@ -307,5 +308,12 @@ def read_states(
     blocks = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
     with blocks.reading() as values:
         output = blocks.model(**inputs)
+    shapes = {tuple(x.shape) for x in values}
+    if len(shapes) != 1 or values[0].dim() != 3:
+        raise ValueError(
+            f"the blocks of {type(blocks.model).__name__} take and give states of the shapes "
+            f"{sorted(shapes)}; they have to be (rows, tokens, width), the same for all: give "
+            "blocks='another.list', or, where padding is left out, attn_implementation='sdpa'"
+        )
     mask = token_mask(inputs.get("attention_mask"), values[0])
     return States(list(values), mask, getattr(output, "logits", None))
