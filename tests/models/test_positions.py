@@ -10,7 +10,7 @@ import transformers as tf
 
 from pidlib import PIDController, load_model, load_nli
 from pidlib.hooks import find_blocks, read_states
-from pidlib.pontryagin import PontryaginController
+from pidlib.pontryagin import Pontryagin
 
 WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
 SKIP = 2
@@ -68,7 +68,7 @@ def test_padding_on_the_left_changes_nothing(tiny, writer):
                     batch = writer(ids, attention_mask=mask, position_ids=places).logits
             else:
                 batch = next_words(writer, ids, mask)[0]
-            assert torch.allclose(batch[k, k:], alone[0], atol=1e-9)
+            assert torch.allclose(batch[k, k:], alone[0], atol=1e-5)  # rotations are in single
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -161,21 +161,19 @@ def test_labels_are_read_only_where_they_are_needed(tiny, writer):
 
 
 def test_pontryagin_leaves_the_first_positions_alone_too(tiny):
-    model = tiny.model("bert")
-    controller = fitted(tiny, model)
-    best = PontryaginController(controller.retune(c=1e-3), sweeps=2)
-    with best.attached(model) as solved, torch.no_grad():
-        model(**tiny.inputs("bert", batch=2))
-    assert solved is not None
+    model, inputs = tiny.model("bert"), tiny.inputs("bert", batch=2)
+    best = Pontryagin(fitted(tiny, model).retune(c=1e-3), sweeps=2)
+    controls = best.solve(model, inputs).controls
+    assert all(not u[:, :SKIP].any() and u[:, SKIP:].any() for u in controls)
 
 
 @pytest.fixture(scope="module")
 def smollm2():
     model, tokenizer = load_model("smollm2")
-    texts = [row["premise"] for row in load_nli("captions", split="train", n=24)]
+    texts = [row["premise"] for row in load_nli("captions", split="train", n=16)]
     rows = [{"text": text, "label": "none"} for text in texts]
-    how = {"scheme": "P", "terms": "P", "correct_only": False, "keep": 0.995}
-    controller = PIDController.fit(model, tokenizer, rows, skip_first=1, batch_size=24, **how)
+    how = {"scheme": "P", "terms": "P", "correct_only": False, "keep": 0.995, "layers": [0, 5, 12]}
+    controller = PIDController.fit(model, tokenizer, rows, skip_first=1, batch_size=16, **how)
     return model, tokenizer, controller
 
 
@@ -194,7 +192,7 @@ def test_smollm2_writes_alike_with_and_without_a_cache(smollm2):
     model, tokenizer, controller = smollm2
     tokenizer.padding_side = "left"
     inputs = tokenizer(["A man in a red shirt", "Two dogs run"], return_tensors="pt", padding=True)
-    how = {"max_new_tokens": 8, "do_sample": False}
+    how = {"max_new_tokens": 4, "do_sample": False}
     with torch.no_grad(), controller.attached(model):
         with_cache, without = (model.generate(**inputs, **how, use_cache=b) for b in (True, False))
         alone = model.generate(**tokenizer("Two dogs run", return_tensors="pt"), **how)
