@@ -3,7 +3,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
-PINS := $(shell cat requirements.txt pyproject.toml | cksum | cut -d' ' -f1)
+PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
@@ -28,6 +28,7 @@ $(STAMP):
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the pinned packages; the first time takes some minutes."
 	$(PY) -m pip install -qq -r requirements.txt
+	$(PY) -m pip install -qq --no-deps -r requirements-nodeps.txt
 	$(PY) -m pip install -qq --no-deps --no-build-isolation -e .
 	rm -f $(VENV)/.pins-*
 	touch $(STAMP)
@@ -46,7 +47,7 @@ stored: $(STAMP)
 	$(PY) tools/suite.py site
 
 notebooks: $(STAMP)
-	$(PY) tools/suite.py chapters
+	$(PY) tools/suite.py models chapters
 
 # SETTING=plain runs one setting; what is done is kept.
 portable: $(STAMP)

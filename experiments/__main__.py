@@ -56,27 +56,30 @@ def run_config(
 @app.command()
 def train(
     name: Annotated[
-        str, typer.Option(help="minilm-nli, or with -a2t, -freelb or -second after it.")
+        str, typer.Option(help="minilm-nli, mpnet-nli or smollm2-nli, or a variant: -freelb.")
     ] = "minilm-nli",
     runs: Annotated[Path, typer.Option(help="Folder of checkpoints.")] = RUNS,
     target: Annotated[
         Path | None, typer.Option(help="Folder for the adapter; by default inside pidlib.")
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Of the start's schedule.")] = 5,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Of the start's schedule; by default the adapter's.")
+    ] = None,
     n: Annotated[int | None, typer.Option(min=1, help="Rows of each source (a trial).")] = None,
     every: Annotated[
         float, typer.Option(min=0, help="Seconds between two writings of unfinished training.")
     ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Fine-tune the embedded MiniLM with LoRA on captions and, where present, SNLI and SICK.
+    """Fine-tune an embedded model with LoRA on captions and, where present, SNLI and SICK.
 
     Example: PIDLIB_DATA_DIR=data python -m experiments train --name minilm-nli-a2t
     """
     from experiments.adapters import make_adapter
     from experiments.training import LoraSettings
 
-    record = make_adapter(name, runs, LoraSettings(epochs=epochs), n, say, target, every)
+    settings = epochs and LoraSettings(epochs=epochs)
+    record = make_adapter(name, runs, settings, n, say, target, every)
     show(record, as_json, record["measured"])
 
 

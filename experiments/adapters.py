@@ -27,15 +27,13 @@ from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
 from pidlib.evaluation.accuracy import predict
+from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2, embedded_folder
 from pidlib.io.files import sha256, write_json
 from pidlib.models import (
     ADAPTERS,
-    BASE,
-    BASE_SHA256,
     TARGETS,
     Model,
     base_classifier,
-    base_folder,
     decoder_classifier,
     load_adapter,
     load_tokenizer,
@@ -49,23 +47,47 @@ LICENCES = {
     "sick-train": "SICK, CC BY-NC-SA 3.0 (non-commercial)",
     "sick-trial": "SICK, CC BY-NC-SA 3.0 (non-commercial)",
 }
+_SEEN = "The model card of the base lists SNLI and MultiNLI among its pre-training pairs."
+NOTES = {
+    MINILM.name: _SEEN,
+    MPNET.name: _SEEN,
+    SMOLLM2.name: "Whether NLI pairs were among the base's texts is not said by its card.",
+}
 TESTS = ("snli-test", "sick-test")
 HELD_OUT = 1000
-START_EPOCHS = 3  # shared by all trainings of a seed
 EXTRA = 2000  # pairs that the last epoch sees twice, for A2T the second time attacked
 
 
 @dataclass(frozen=True)
 class Training:
-    """How one adapter is made."""
+    """How one adapter is made: of which model, and for how many epochs all that share its start."""
 
     kind: str = "standard"
     seed: int = 0
+    base: str = MINILM.name
+    start_epochs: int = 3
 
     @property
-    def layers(self) -> dict[str, tuple[str, ...]]:
-        """Which layers are trained, where they bear other names than BERT's."""
+    def settings(self) -> dict[str, Any]:
+        """Settings of LoRA other than MiniLM's; layers bear other names elsewhere."""
+        if self.base == MPNET.name:
+            targets = ("q", "k", "v", "o", "dense")
+            return {"targets": targets, "trained": ("classifier",), "learning_rate": 3e-4}
+        if self.base == SMOLLM2.name:
+            targets = tuple(f"{name}_proj" for name in ("q", "k", "v", "o", "gate", "up", "down"))
+            return {"targets": targets, "trained": ("score",), "learning_rate": 3e-4}
         return {"targets": TARGETS, "trained": ("score",)} if self.kind == "decoder" else {}
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that the schedule of the start is made for; larger models need fewer."""
+        return 5 if self.base == MINILM.name else 2
+
+    @property
+    def start_name(self) -> str:
+        """Folder of the start that trainings of a model and a seed share."""
+        name = "decoder" if self.kind == "decoder" else self.base
+        return f"start-{self.seed}" + ("" if name == MINILM.name else f"-{name}")
 
 
 TRAININGS = {
@@ -74,6 +96,9 @@ TRAININGS = {
     "minilm-nli-freelb": Training("freelb"),
     "minilm-nli-second": Training(seed=1),
     "minilm-opt": Training("decoder"),
+    "mpnet-nli": Training(base=MPNET.name, start_epochs=1),
+    "mpnet-nli-freelb": Training("freelb", base=MPNET.name, start_epochs=1),
+    "smollm2-nli": Training(base=SMOLLM2.name, start_epochs=1),
 }
 
 
@@ -104,8 +129,8 @@ def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, D
 
 def adapter_model(name: str) -> dict[str, Any]:
     """Name and hashes of an adapter and its base, as a result file holds them."""
-    sha = training_record(name)["adapter"]["sha256"]
-    return {"name": name, "sha256": sha, "base": {"name": BASE, "sha256": BASE_SHA256}}
+    record = training_record(name)
+    return {"name": name, "sha256": record["adapter"]["sha256"], "base": record["base"]}
 
 
 def make_adapter(
@@ -122,17 +147,19 @@ def make_adapter(
         raise ValueError(f"unknown adapter {name!r}; known: {list(TRAININGS)}")
     if n is not None and target is None:
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
-    started = time.perf_counter()
+    training, started = TRAININGS[name], time.perf_counter()
+    base = EMBEDDED[training.base]
     train, validation = ({k: _first(part, n) for k, part in of.items()} for of in training_data(n))
     report(f"training pairs: { {key: len(part) for key, part in train.items()} }")
-    model, stages = _train(name, runs, settings or LoraSettings(), train, validation, report, every)
+    settings = settings or LoraSettings(epochs=training.epochs)
+    model, stages = _train(name, runs, settings, train, validation, report, every)
     folder = target or ADAPTERS / name
     record = {
         "name": name,
-        "training": asdict(TRAININGS[name]),
-        "base": {"name": BASE, "sha256": BASE_SHA256},
-        "adapter": save_adapter(model, folder, BASE),
-        "note": "The model card of the base lists SNLI and MultiNLI among its pre-training pairs.",
+        "training": asdict(training),
+        "base": {"name": base.name, "sha256": base.sha256},
+        "adapter": save_adapter(model, folder, base.name),
+        "note": NOTES[base.name],
         "data": [_source(key, part) for key, part in train.items()],
         "held_out": [_source(key, part) for key, part in validation.items()],
         **stages,
@@ -156,9 +183,9 @@ def _train(
 ) -> tuple[Any, dict[str, Any]]:
     """The start that trainings share, then the last epoch; the model and what was done."""
     training, rows = TRAININGS[name], concatenate_datasets(list(train.values()))
-    first = replace(settings, seed=training.seed, **training.layers)
-    stop = min(START_EPOCHS, first.epochs)
-    begun = runs / f"start-{training.seed}{'-decoder' if training.kind == 'decoder' else ''}"
+    first = replace(settings, seed=training.seed, **training.settings)
+    stop = min(training.start_epochs, first.epochs)
+    begun = runs / training.start_name
     base = _fresh(training, "eager")  # its backward pass is the faster on a processor
     curve = train_lora(*base, rows, validation, begun, first, report, stop=stop, every=every)
     start = begun / f"epoch-{stop}.safetensors"
@@ -198,8 +225,8 @@ def _twice(n: int, seed: int) -> list[int]:
 def _fresh(training: Training, attention: str | None = None) -> Model:
     """Return what a training starts from."""
     if training.kind != "decoder":
-        return base_classifier(training.seed, attention)
-    folder = base_folder()
+        return base_classifier(training.seed, attention, EMBEDDED[training.base])
+    folder = embedded_folder()
     model = decoder_classifier(folder, training.seed, attention)
     return Model(model, load_tokenizer(folder, decoder=True))
 

@@ -63,14 +63,14 @@ def with_lora(model: Any, settings: LoraSettings) -> Any:
         if hasattr(module, "dropout_prob"):  # the sdpa form of BERT's attention
             module.dropout_prob = 0.0
     for name, module in model.named_modules():
-        if name.endswith("attention.self.dropout"):
+        if name.endswith(("attention.self.dropout", "attention.attn.dropout")):
             module.p = 0.0
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
         lora_dropout=0.0,
         target_modules=list(settings.targets),
-        exclude_modules=r".*pooler.*",
+        exclude_modules=r".*(pooler|classifier).*",
         modules_to_save=list(settings.trained),
         task_type="SEQ_CLS",
     )

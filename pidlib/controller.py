@@ -49,6 +49,7 @@ class Controller:
     origin: Origin
     feedback: Mapping[int, Mapping[str, Gain]]
     hooked: list[int]
+    skip_first: int = 0
     begin: Callable[[], Control]
     summary: Callable[[], str]
     diagnose: Callable[[], Any]
@@ -138,7 +139,7 @@ class Controller:
                 law = self.begin()
                 return law if instead is None else _replaced(law, instead)
 
-            with blocks.control(begin=begin, layers=self.hooked):
+            with blocks.control(begin=begin, layers=self.hooked, skip_first=self.skip_first):
                 yield model
 
     @contextmanager

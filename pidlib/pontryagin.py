@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pidlib.hooks import Blocks, Control, token_mask, uncached
+from pidlib.hooks import Blocks, Control, after_first, token_mask, uncached
 from pidlib.pid import PIDController
 from pidlib.theory.chains import ChainSweep, Path, RunningLoss
 from pidlib.theory.descent import Descent, check_settings, descend
@@ -123,7 +123,7 @@ class Pontryagin:
             own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in inputs.items()}
             given = uncached(blocks.model, own)
             in_states = set(self._weights) if self.method == "states" else set()
-            run = _Run(blocks, forward, given, self._loss, in_states)
+            run = _Run(blocks, forward, given, self._loss, in_states, self.controller.skip_first)
             law = self.controller.begin() if self.warm and self.controller.feedback else None
             first, start = run.sweep(law=law, hooked=self.controller.hooked if law else ())
             descent = descend(
@@ -213,6 +213,7 @@ class _Run:
     inputs: Mapping[str, Any]
     make_loss: Callable[[Tensor], RunningLoss]
     in_states: set[int]
+    skip: int = 0
     real: Tensor | None = None
     loss: RunningLoss | None = None
 
@@ -227,7 +228,7 @@ class _Run:
 
         def step(t: int, x: Tensor, _mask: Tensor | None) -> Tensor:
             if self.loss is None:
-                mask = token_mask(self.inputs.get("attention_mask"), x)
+                mask = after_first(token_mask(self.inputs.get("attention_mask"), x), self.skip)
                 self.real, self.loss = mask[..., None], self.make_loss(mask)
             if free is not None:
                 new = free[t].detach()

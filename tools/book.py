@@ -30,11 +30,12 @@ from jupyter_cache.executors.utils import create_cache_bundle, single_nb_executi
 
 import chapters
 from contents import BUILD, ROOT, environment, in_toc, pages
+from pidlib.io.embedded import SMOLLM2, embedded_folder
 
 SITE = BUILD / "html"
 STORED = BUILD / "stored" / "_build" / "html"
 PAGES = ("book", "notebooks", "tools", "experiments", "_config.yml", "_toc.yml")
-LIBRARY = ("pidlib", "requirements.txt", "book/results")
+LIBRARY = ("pidlib", "requirements.txt", "requirements-nodeps.txt", "book/results")
 WORKERS = int(os.environ.get("WORKERS", "2"))
 TIMEOUT = 300  # seconds per cell, as in _config.yml
 
@@ -120,6 +121,11 @@ def build() -> int:
     readers = environment()
     os.environ.clear()
     os.environ.update(readers)  # kernels inherit it
+    try:
+        embedded_folder(SMOLLM2.name)  # before the chapters: two would wait for one another
+    except (OSError, ValueError) as error:
+        print(f"The book was not built: {error}", flush=True)
+        return 1
     if not run_chapters(WORKERS):
         print("The book was not built: a chapter failed, see above.", flush=True)
         return 1

@@ -129,6 +129,8 @@ def install(python: str, place: Path, wanted: list[str]) -> None:
     subprocess.run([python, "-m", "venv", str(place)], check=True)
     pip(place, "install", "--quiet", "--upgrade", "pip")
     pip(place, "install", "--quiet", *wanted)
+    bare = str(ROOT / "requirements-nodeps.txt")
+    pip(place, "install", "--quiet", "--no-deps", "--requirement", bare)
     pip(place, "install", "--quiet", "--no-deps", "--editable", str(ROOT))  # its metadata
     stamp.write_text(told)
 

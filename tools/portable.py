@@ -53,10 +53,10 @@ NUMERIC = {
         )
     ),
 }  # fmt: skip
-SHARED = ("pidlib/assets", "requirements.txt", "tests/nbval_sanitize.cfg")
+PINS = ("requirements.txt", "requirements-nodeps.txt")
+SHARED = ("pidlib/assets", *PINS, "tests/nbval_sanitize.cfg")
 WHOLE = (
-    "pidlib", "experiments", "tests/unit", "tests/property", "tests/models", "notebooks",
-    "requirements.txt",
+    "pidlib", "experiments", "tests/unit", "tests/property", "tests/models", "notebooks", *PINS,
 )  # fmt: skip
 BEYOND_SSE = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
 BEYOND_AVX2 = "X86_V4 AVX512_ICL AVX512_SPR"

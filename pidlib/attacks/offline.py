@@ -64,6 +64,6 @@ def sentence_encoder() -> Any:
     """Return the embedded MiniLM as a sentence-transformers model on the CPU."""
     from sentence_transformers import SentenceTransformer
 
-    from pidlib.models import base_folder
+    from pidlib.io.embedded import embedded_folder
 
-    return SentenceTransformer(str(base_folder()), device="cpu")
+    return SentenceTransformer(str(embedded_folder()), device="cpu")

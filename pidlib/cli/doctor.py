@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata, util
 from typing import NamedTuple
+
+from pidlib.io.embedded import EMBEDDED, look
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
 OPTIONAL = {"attacks": ("textattack", "nltk", "lemminflect", "sentence-transformers", "symspellpy")}
@@ -20,13 +23,16 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at versions, the embedded model, words for attacks and data; nothing is changed."""
+    """Look at versions, the embedded models, words for attacks and data; nothing is changed."""
     python = ".".join(map(str, sys.version_info[:3]))
     return [
         Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", python),
         *map(_package, NEEDED),
         *(_extra(name, packages) for name, packages in OPTIONAL.items()),
-        _tried("embedded model", _embedded, absent="missing"),  # an extra of its own
+        *(
+            _tried(f"model {model.name}", partial(look, model), absent="missing")
+            for model in EMBEDDED.values()
+        ),
         _tried("adapters", _adapters),
         _tried("controls", _controls),
         _tried("data folder", _data, "missing", "missing"),
@@ -72,13 +78,6 @@ def _tried(
     except (ValueError, ImportError, FileNotFoundError) as error:
         state = absent if isinstance(error, FileNotFoundError) else wrong
         return Finding(name, state, str(error))
-
-
-def _embedded() -> str:
-    from pidlib.models import BASE, base_folder
-
-    base_folder()
-    return f"{BASE}, checksum as it should be"
 
 
 def _adapters() -> str:

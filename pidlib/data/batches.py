@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -104,12 +105,18 @@ def batches(
             yield Batch(
                 indices=part + start,
                 inputs=encode(tokenizer, chosen, max_length, device),
-                labels=torch.tensor([r["label"] for r in chosen]) if "label" in window[0] else None,
+                labels=_labels(chosen),
                 truncated=int((lengths[part] > max_length).sum()),
             )
         start += len(window)
     if not start:
         raise ValueError("there are no rows: give at least one example")
+
+
+def _labels(rows: Sequence[Mapping[str, Any]]) -> torch.Tensor | None:
+    """The labels of rows; None where some row has none, or a name in its place."""
+    labels = [row.get("label") for row in rows]
+    return torch.tensor(labels) if all(isinstance(x, Real) for x in labels) else None
 
 
 def input_device(model: nn.Module) -> torch.device:

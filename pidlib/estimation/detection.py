@@ -40,7 +40,8 @@ def innovation_scores(
 
     with controller.claimed(model) as blocks, torch.inference_mode():
         for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            with blocks.control(begin=begin, layers=controller.hooked):
+            skip = controller.skip_first
+            with blocks.control(begin=begin, layers=controller.hooked, skip_first=skip):
                 model(**batch.inputs)
             for column, t in enumerate(states):
                 scores[batch.indices, column] = sizes[t].double().cpu().numpy()

@@ -12,16 +12,26 @@ from pathlib import Path
 ASSETS = Path(__file__).parents[1] / "assets"
 
 
+def cache_path() -> Path:
+    """Where the cache has its place: `$XDG_CACHE_HOME/pidlib`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pidlib"
+
+
 def cache_folder() -> Path:
-    """Folder for what may be recomputed: `$XDG_CACHE_HOME/pidlib`, or a temporary one."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "pidlib"
+    """Folder for what may be recomputed: the cache, or, where it cannot be written, a temporary one."""
+    folder = cache_path()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
     except OSError:
         pass
+    return _temporary_folder()
+
+
+@cache
+def _temporary_folder() -> Path:
+    """Return one folder for the whole process: what was made in it is there the next time."""
     return Path(tempfile.mkdtemp(prefix="pidlib-"))
 
 

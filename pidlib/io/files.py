@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from safetensors.torch import save_file
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @contextmanager
@@ -33,8 +33,10 @@ def write_json(path: Path, value: Any) -> None:
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> str:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write a safetensors file whole or not at all; return its sha256."""
+    from safetensors.torch import save_file  # torch is slow, and a checksum needs none
+
     with whole(Path(path)) as partial:
         save_file({k: v.contiguous() for k, v in tensors.items()}, partial, {"format": "pt"})
     return sha256(path)

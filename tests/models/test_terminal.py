@@ -15,7 +15,7 @@ from pidlib.estimation.selection import choose
 from pidlib.estimation.terminal import fit_terminal
 from pidlib.hooks import find_blocks
 from pidlib.io.checkpoints import Checkpoint
-from pidlib.models import base_folder
+from pidlib.io.embedded import embedded_folder
 
 TYPOS = RandomEdits("typos")
 
@@ -150,7 +150,7 @@ def test_settings_out_of_range_are_named(model, settings, message):
 
 
 def test_a_model_without_answers_is_refused(model):
-    bare = AutoModel.from_pretrained(base_folder()).eval()
+    bare = AutoModel.from_pretrained(embedded_folder()).eval()
     rows = load_nli("captions", split="train", n=4)
     with pytest.raises(ValueError, match="needs a classifier"):
         Estimator.fit(bare, model.tokenizer, rows, TYPOS, [0], rule="terminal")

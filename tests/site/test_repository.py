@@ -43,7 +43,8 @@ def test_relative_links_lead_to_files(name):
 
 
 def test_pins_are_exact_and_cover_what_the_package_needs():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    files = [ROOT / f"requirements{of}.txt" for of in ("", "-nodeps")]
+    lines = [line for file in files for line in file.read_text().splitlines()]
     pins = [line for line in lines if line and not line.startswith("#")]
     assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!]+", pin)] == []
     have = {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
@@ -189,6 +190,8 @@ def test_binder_installs_the_pins_and_the_library():
     name = (folder / "requirements.txt").read_text().split()[1]
     assert (folder / name).resolve() == ROOT / "requirements.txt"
     assert os.access(folder / "postBuild", os.X_OK)
+    bare = "--no-deps -r requirements-nodeps.txt"
+    assert bare in (folder / "postBuild").read_text() and bare in (ROOT / "Makefile").read_text()
     python = (folder / "runtime.txt").read_text().strip().removeprefix("python-")
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert wanted == f">={python}"

@@ -7,7 +7,7 @@ import pytest
 
 from pidlib.data.batches import batches, texts
 from pidlib.data.labels import LABELS, check_labels, label_order
-from pidlib.models import base_folder
+from pidlib.io.embedded import embedded_folder
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}
 
@@ -48,7 +48,7 @@ def test_texts_refuse_what_they_cannot_read():
 def tokenizer():
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(base_folder())
+    return AutoTokenizer.from_pretrained(embedded_folder())
 
 
 def test_each_row_stands_once_longest_first(tokenizer):

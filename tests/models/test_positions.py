@@ -1,0 +1,216 @@
+"""Language models: fitted without labels, and the first positions left out, however text arrives."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+import transformers as tf
+
+from pidlib import PIDController, load_model, load_nli
+from pidlib.hooks import find_blocks, read_states
+from pidlib.pontryagin import Pontryagin
+
+WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
+SKIP = 2
+
+
+@pytest.fixture(scope="module", params=WRITERS)
+def writer(request, tiny):
+    """A tiny writer in double precision, so that only positions can make a difference."""
+    config = tiny.model(request.param).config
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return getattr(tf, WRITERS[request.param])(config).eval().double()
+
+
+def fitted(tiny, model, law="averaged", skip=SKIP):
+    rows = [{"text": row["premise"]} for row in tiny.rows(12)]
+    settings = {"scheme": "PD", "variance": 0.5, "law": law, "correct_only": False, "c": 0}
+    return PIDController.fit(model, tiny.tokenizer(), rows, skip_first=skip, **settings)
+
+
+def next_words(model, ids, mask=None, cache=None):
+    """Logits (B, l, words) and the cache."""
+    with torch.no_grad():
+        out = model(ids, attention_mask=mask, past_key_values=cache, use_cache=True)
+    return out.logits, out.past_key_values
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("law", ["averaged", "residual"])
+def test_a_prompt_in_parts_is_the_prompt(tiny, writer, law, masked):
+    controller, ids = fitted(tiny, writer, law), torch.arange(4, 12)[None]
+    free = next_words(writer, ids)[0]
+    with controller.attached(writer):
+        whole = next_words(writer, ids)[0]
+        assert torch.allclose(whole[:, :SKIP], free[:, :SKIP], atol=1e-9)
+        assert not torch.allclose(whole[:, SKIP], free[:, SKIP], atol=1e-4)
+        for cuts in ([5], [1], [1, 2, 3, 4]):
+            parts, cache = [], None
+            for a, b in zip([0, *cuts], [*cuts, 8], strict=True):
+                mask = torch.ones(1, b, dtype=torch.long) if masked else None
+                logits, cache = next_words(writer, ids[:, a:b], mask, cache)
+                parts.append(logits)
+            assert torch.allclose(torch.cat(parts, 1), whole, atol=1e-9)
+
+
+def test_padding_on_the_left_changes_nothing(tiny, writer):
+    controller, inputs = fitted(tiny, writer), tiny.inputs("opt", batch=3, length=7, side="left")
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    with controller.attached(writer):
+        for k in range(3):
+            alone = next_words(writer, ids[k : k + 1, k:])[0]
+            if writer.config.model_type == "gpt2":  # it counts positions from the left end
+                places = (mask.cumsum(1) - 1).clamp(min=0)
+                with torch.no_grad():
+                    batch = writer(ids, attention_mask=mask, position_ids=places).logits
+            else:
+                batch = next_words(writer, ids, mask)[0]
+            assert torch.allclose(batch[k, k:], alone[0], atol=1e-5)  # rotations are in single
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_text_is_written_alike_with_and_without_a_cache(tiny, writer, wrapped):
+    model = writer
+    if wrapped:  # peft calls the model within, not the whole, when it generates
+        from peft import LoraConfig, get_peft_model
+
+        names = {"gpt2": ["c_attn"], "opt": ["q_proj"], "llama": ["q_proj"]}
+        targets = names[writer.config.model_type]
+        config = LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=targets)
+        model = get_peft_model(tf.AutoModelForCausalLM.from_config(writer.config), config)
+        model = model.eval().double()
+    controller, inputs = fitted(tiny, model), tiny.inputs("opt", batch=3, length=5, side="left")
+    how = {"max_new_tokens": 6, "do_sample": False, "output_logits": True, "eos_token_id": None}
+    how |= {"return_dict_in_generate": True, "pad_token_id": 0}
+    with torch.no_grad(), controller.attached(model):
+        with_cache, without = (model.generate(**inputs, **how, use_cache=b) for b in (True, False))
+    for a, b in zip(with_cache.logits, without.logits, strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    with torch.no_grad(), fitted(tiny, model, skip=0).attached(model):
+        other = model.generate(**inputs, **how)
+    assert not torch.allclose(other.logits[-1], with_cache.logits[-1], atol=1e-4)
+
+
+def test_the_encoder_of_t5_gets_its_mask_when_it_is_called_by_itself():
+    config = tf.T5Config(vocab_size=24, d_model=16, d_kv=8, d_ff=24, num_layers=3, num_heads=2,
+                         decoder_start_token_id=0)  # fmt: skip
+    model, masks = tf.T5ForConditionalGeneration(config).eval(), []
+    ids, mask = torch.full((2, 5), 7), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]])
+    wanted = torch.tensor([[0, 1, 1, 1, 1], [0, 1, 1, 0, 0]]).bool()
+    with find_blocks(model).control(lambda t, x, mask: masks.append(mask), skip_first=1):
+        model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=3)
+    assert len(masks) == 3 and all(torch.equal(m[..., 0], wanted) for m in masks)
+
+
+def test_a_fit_leaves_the_first_positions_out(tiny, writer):
+    rows = [{"text": row["premise"]} for row in tiny.rows(6)]
+    lengths = [len(tiny.tokenizer()(row["text"]).input_ids) for row in rows]
+    controller = fitted(tiny, writer)
+    assert controller.origin.tokens == sum(
+        len(tiny.tokenizer()(row["premise"]).input_ids) - SKIP for row in tiny.rows(12)
+    )
+    sums = 0
+    for row in rows:
+        inputs = tiny.tokenizer()(row["text"], return_tensors="pt")
+        with torch.no_grad():
+            state = read_states(writer, dict(inputs)).values[1][0, SKIP:]
+        sums = sums + state.T @ state
+    few = PIDController.fit(
+        writer, tiny.tokenizer(), rows, correct_only=False, skip_first=SKIP, variance=0.9
+    )
+    assert torch.allclose(few.bases.moment(1), sums / (sum(lengths) - SKIP * 6), atol=1e-5)
+    with pytest.raises(ValueError, match="none of the 6 rows has a token beyond the first 99"):
+        PIDController.fit(writer, tiny.tokenizer(), rows, correct_only=False, skip_first=99)
+
+
+@pytest.mark.parametrize("wrong", [-1, True, 1.0, "1", None])
+def test_a_wrong_number_of_positions_is_refused(tiny, writer, wrong):
+    with pytest.raises(ValueError, match="skip_first is .*give a number of positions"):
+        fitted(tiny, writer, skip=wrong)
+
+
+def test_a_saved_card_holds_the_positions_and_an_old_one_has_none(tiny, writer, tmp_path):
+    controller = fitted(tiny, writer)
+    controller.save_pretrained(tmp_path)
+    assert PIDController.from_pretrained(tmp_path).skip_first == SKIP
+    assert f"without the first {SKIP} of each text" in controller.summary()
+    card = json.loads((tmp_path / "controller.json").read_text())
+    del card["settings"]["skip_first"]
+    (tmp_path / "controller.json").write_text(json.dumps(card))
+    assert PIDController.from_pretrained(tmp_path).skip_first == 0
+    card["settings"]["skip_first"] = -1
+    (tmp_path / "controller.json").write_text(json.dumps(card))
+    with pytest.raises(ValueError, match="skip_first is -1"):
+        PIDController.from_pretrained(tmp_path)
+
+
+def test_labels_are_read_only_where_they_are_needed(tiny, writer):
+    texts = [row["premise"] for row in tiny.rows(8)]
+    kinds = [{}, {"label": "a name"}, {"label": None}, {"label": 7}]
+    rows = [{"text": text} | kinds[k % 4] for k, text in enumerate(texts)]
+    fits = [
+        PIDController.fit(writer, tiny.tokenizer(), of, correct_only=False)
+        for of in (rows, [{"text": text} for text in texts])
+    ]
+    assert torch.equal(fits[0].bases.values["P"], fits[1].bases.values["P"])
+    with pytest.raises(ValueError, match="carry no label, a number.*correct_only=False"):
+        PIDController.fit(tiny.model("bert"), tiny.tokenizer(), rows)
+
+
+def test_pontryagin_leaves_the_first_positions_alone_too(tiny):
+    model, inputs = tiny.model("bert"), tiny.inputs("bert", batch=2)
+    best = Pontryagin(fitted(tiny, model).retune(c=1e-3), sweeps=2)
+    controls = best.solve(model, inputs).controls
+    assert all(not u[:, :SKIP].any() and u[:, SKIP:].any() for u in controls)
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    model, tokenizer = load_model("smollm2")
+    texts = [row["premise"] for row in load_nli("captions", split="train", n=16)]
+    rows = [{"text": text, "label": "none"} for text in texts]
+    how = {"scheme": "P", "terms": "P", "correct_only": False, "keep": 0.995, "layers": [0, 5, 12]}
+    controller = PIDController.fit(model, tokenizer, rows, skip_first=1, batch_size=16, **how)
+    return model, tokenizer, controller
+
+
+def test_smollm2_is_fitted_without_labels_and_without_its_huge_first_states(smollm2):
+    model, tokenizer, controller = smollm2
+    inputs = tokenizer("A man in a red shirt plays the guitar.", return_tensors="pt")
+    with torch.no_grad():
+        sizes = read_states(model, dict(inputs)).values[12][0].norm(dim=-1)
+    assert sizes[0] > 20 * sizes[1:].max()
+    assert min(controller.bases.rank("P", t, 0.99) for t in range(30)) > 20
+    moment = controller.bases.moment(12)
+    assert float(moment.trace()) < 0.1 * float(sizes[0]) ** 2
+
+
+def test_smollm2_writes_alike_with_and_without_a_cache(smollm2):
+    model, tokenizer, controller = smollm2
+    tokenizer.padding_side = "left"
+    inputs = tokenizer(["A man in a red shirt", "Two dogs run"], return_tensors="pt", padding=True)
+    how = {"max_new_tokens": 4, "do_sample": False}
+    with torch.no_grad(), controller.attached(model):
+        with_cache, without = (model.generate(**inputs, **how, use_cache=b) for b in (True, False))
+        alone = model.generate(**tokenizer("Two dogs run", return_tensors="pt"), **how)
+    assert torch.equal(with_cache, without)
+    assert tokenizer.decode(alone[0, 3:]) == tokenizer.decode(
+        with_cache[1, inputs.input_ids.shape[1] :]
+    )
+
+
+def test_smollm2_reads_a_prompt_in_parts_and_a_single_token(smollm2):
+    model, tokenizer, controller = smollm2
+    ids = tokenizer("A man in a red shirt plays the guitar.", return_tensors="pt").input_ids
+    free = next_words(model, ids)[0]
+    with controller.attached(model):
+        whole = next_words(model, ids)[0]
+        first, cache = next_words(model, ids[:, :1])
+        rest, cache = next_words(model, ids[:, 1:5], None, cache)
+        last, _ = next_words(model, ids[:, 5:], None, cache)
+    assert torch.allclose(first, free[:, :1], atol=1e-3)
+    assert torch.allclose(torch.cat([first, rest, last], 1), whole, atol=1e-3)
+    assert not torch.allclose(whole[:, 1:], free[:, 1:], atol=0.1)
