@@ -26,7 +26,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / name) for name in (".", "tools")]
 
 PLOTLY = "application/vnd.plotly.v1+json"
-TELEPHONE, COLUMN = 330, 680  # pixels of width that a figure has there and on a desktop
+TELEPHONE, COLUMN = 340, 680  # pixels of width that a figure has there and on a desktop
 READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
 SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pidlib.figures.comparisons import dumbbells, heatmap
+from pidlib.figures.comparisons import dumbbells, gain_panels, heatmap
 from pidlib.figures.diagram import network_diagram
-from pidlib.figures.plots import agreement, curves, gain_plot, spectra
+from pidlib.figures.plots import curves, gain_plot, spectra
 from pidlib.figures.radar import radar_choice, radar_grid, radar_matplotlib, radar_plotly
 from pidlib.figures.slider import slider
 from pidlib.figures.style import INK, PALETTE, look, tidy, use_book_style

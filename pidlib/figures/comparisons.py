@@ -1,11 +1,15 @@
-"""Two sources of numbers in one frame: heat maps side by side, and steps from before to after."""
+"""Many numbers in one frame, in panels that a telephone shows whole: tables, steps, gains."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from textwrap import fill
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,12 +18,15 @@ from pidlib.figures.style import INK, PALETTE
 
 _DIVERGING = LinearSegmentedColormap.from_list("gains", (PALETTE[1], "#f7f7f7", PALETTE[0]))
 Cells = Mapping[str, Mapping[str, float | None]]
+WIDTH = 5.2  # inches; on a narrow page letters of 10 points are then 8 pixels high or more
+LETTERS, ONE_LETTER = 10, 0.086  # points; inches of width, about
+LONGEST = 18  # letters of a row's name, then it goes on in the next line
 
 
 def heatmap(
     panels: Mapping[str, Cells], label: str, centre: float | None = 0.0, digits: int = 1
 ) -> Figure:
-    """Draw tables side by side as colours, the number in each cell.
+    """Draw tables as colours, side by side if that is not too wide, the number in each cell.
 
     Parameters
     ----------
@@ -45,40 +52,35 @@ def heatmap(
     if len(heads) != 1:
         raise ValueError(f"every row needs the same columns; got {sorted(heads)}")
     (columns,) = heads
-    values = {t: np.array([[_value(v) for v in c.values()] for c in cells.values()])
+    values = {t: np.array([list(c.values()) for c in cells.values()], dtype=float)
               for t, cells in shown.items()}  # fmt: skip
     norm, colours = _scale(np.concatenate([v.ravel() for v in values.values()]), centre)
-    widths = [len(columns)] * len(shown)
-    tallest = max(map(len, shown.values()))
-    size = 1.6 + 0.62 * sum(widths), 1.2 + 0.34 * tallest
-    fig = Figure(figsize=size, layout="constrained")
-    for plot, (title, cells) in zip(
-        np.ravel(fig.subplots(1, len(shown), squeeze=False)), shown.items(), strict=True
-    ):
+    rows = list(shown.values())
+    width = ONE_LETTER * max(len(name) for cells in rows for name in cells)
+    across = len(rows) if width + 0.5 * len(columns) * len(rows) <= WIDTH else 1
+    beneath = 0.6 * ONE_LETTER * max(map(len, columns))
+    fig, plots = _grid(len(rows), across, 0.5 + 0.27 * max(map(len, rows)) + beneath)
+    for k, (plot, (title, cells)) in enumerate(zip(plots, shown.items(), strict=True)):
         plot.pcolormesh(values[title], norm=norm, cmap=colours)
         for (row, column), value in np.ndenumerate(values[title]):
             if np.isfinite(value):
-                ink = _ink(colours(norm(value)))
+                style = dict(color=_ink(colours(norm(value))), fontsize=LETTERS)
                 text = f"{value:+.{digits}f}" if centre == 0 else f"{value:.{digits}f}"
-                plot.text(
-                    column + 0.5, row + 0.5, text, ha="center", va="center", color=ink, fontsize=9
-                )
-        plot.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=35, ha="right", fontsize=9)
-        repeated = plot is not fig.axes[0] and list(cells) == list(next(iter(shown.values())))
-        names = [""] * len(cells) if repeated else list(cells)
-        plot.set_yticks(np.arange(len(cells)) + 0.5, names, fontsize=9)
+                plot.text(column + 0.5, row + 0.5, text, ha="center", va="center", **style)
+        plot.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=35, ha="right")
+        repeated = k % across and list(cells) == list(rows[0])
+        plot.set_yticks(np.arange(len(cells)) + 0.5, [""] * len(cells) if repeated else list(cells))
         plot.invert_yaxis()
-        plot.set_title(title, fontsize=11)
+        plot.set_title(title, fontsize=LETTERS + 1)
         plot.grid(False)
         plot.tick_params(length=0)
-        for side in plot.spines.values():
-            side.set_visible(False)
-    fig.supxlabel(label, fontsize=10, color=INK)
+        plot.spines[:].set_visible(False)
+    fig.supxlabel(label, fontsize=LETTERS, color=INK)
     return fig
 
 
 def dumbbells(
-    panels: Mapping[str, Mapping[str, tuple[float, float]]],
+    panels: Mapping[str | tuple[str, str], Mapping[str, tuple[float, float]]],
     xlabel: str,
     labels: tuple[str, str] = ("base", "controlled"),
     ours: Sequence[str] = ("MiniLM (ours)",),
@@ -89,6 +91,8 @@ def dumbbells(
     Parameters
     ----------
     panels : mapping of title to row to (before, after); rows may differ
+        Titles that are pairs make a table of panels: what stands beside its row, and above its
+        column. Then `columns` is not read.
     xlabel : str, with the unit
     labels : pair of str, what the hollow and the full mark are
     ours : sequence of str, rows to set off
@@ -106,28 +110,21 @@ def dumbbells(
     """
     if not panels:
         raise ValueError("there are no panels to draw: give at least one")
+    heads = _crossed(panels)
+    columns = len(heads) or columns
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    across = min(columns, len(panels))
-    down = -(-len(panels) // across)
-    size = 1.5 + 2.0 * across, 0.7 + down * (0.55 + 0.27 * len(names))
-    fig = Figure(figsize=size, layout="constrained")
-    grid = fig.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-    for plot, (title, rows) in zip(grid.ravel(), panels.items(), strict=False):
-        for k, name in enumerate(names):
-            if name not in rows:
-                continue
-            before, after = rows[name]
-            colour = PALETTE[1] if name in ours else PALETTE[0]
-            plot.plot([before, after], [k, k], color=colour, linewidth=2.2, alpha=0.55)
-            plot.plot(before, k, "o", color=colour, markerfacecolor="none", markersize=6)
-            plot.plot(after, k, "o", color=colour, markersize=6)
-        plot.set_title(title, fontsize=11)
-        plot.set_ylim(len(names) - 0.5, -0.5)
-        plot.set_yticks(range(len(names)), names)
-        plot.grid(axis="y", visible=False)
-    for plot in grid.ravel()[len(panels) :]:
-        plot.set_axis_off()
-    fig.supxlabel(xlabel, fontsize=11, color=INK)
+    fig, plots = _rows(names, len(panels), columns, 0.12 if heads else 0.4, sharex=True)
+    for k, (plot, (title, rows)) in enumerate(zip(plots, panels.items(), strict=True)):
+        for name, (before, after) in rows.items():
+            colour, y = PALETTE[1] if name in ours else PALETTE[0], names.index(name)
+            plot.plot([before, after], [y, y], color=colour, linewidth=2.2, alpha=0.55)
+            plot.plot(before, y, "o", color=colour, markerfacecolor="none", markersize=6)
+            plot.plot(after, y, "o", color=colour, markersize=6)
+        if not heads or k < columns:
+            plot.set_title(title[1] if heads else title, fontsize=LETTERS + 1)
+        if heads and k % columns == 0:
+            plot.set_ylabel(title[0], fontsize=LETTERS + 1)
+    fig.supxlabel(xlabel, fontsize=LETTERS + 1, color=INK)
     marks = [dict(markerfacecolor="none"), {}]
     handles = [
         Line2D([], [], color=INK, marker="o", linestyle="", label=label, **mark)
@@ -138,12 +135,89 @@ def dumbbells(
             Line2D([], [], color=PALETTE[k], linewidth=3, label=label)
             for k, label in enumerate(("the paper's models", "ours"))
         ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    wide = sum(len(handle.get_label()) for handle in handles) > 38
+    fig.legend(handles=handles, loc="outside upper center", ncols=2 if wide else len(handles))
     return fig
 
 
-def _value(value: float | None) -> float:
-    return np.nan if value is None else float(value)
+def gain_panels(
+    columns: Mapping[str, Mapping[str, tuple[float, float, float]]],
+    xlabel: str = "",
+    apart: Collection[str] = (),
+) -> Figure:
+    """Draw gains with intervals, a panel a comparison: green above 0, red below, hollow around it.
+
+    Parameters
+    ----------
+    columns : mapping of title to row to (gain, low, high); rows may differ
+    xlabel : str, with the unit
+    apart : collection of str, titles of panels with a scale of their own; all others share one
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> fig = gain_panels({"A2T": {"P-D": (9.0, 6.8, 11.3)}, "PSO": {"P-D": (0.1, -2.0, 2.2)}})
+    >>> [plot.get_title() for plot in fig.axes]
+    ['A2T', 'PSO']
+    """
+    if not columns or (unknown := set(apart) - set(columns)):
+        raise ValueError(f"no panel {sorted(unknown)[0]!r}" if columns else "there are no panels")
+    longest = max(columns.values(), key=len)  # its order is that of the rows
+    names = list(dict.fromkeys(name for rows in (longest, *columns.values()) for name in rows))
+    fig, plots = _rows(names, len(columns), 2, 0.5)
+    shared = [plot for plot, title in zip(plots, columns, strict=True) if title not in apart]
+    for plot in shared[1:]:
+        plot.sharex(shared[0])
+    for plot, (title, rows) in zip(plots, columns.items(), strict=True):
+        for name, (gain, low, high) in rows.items():
+            if not low <= gain <= high:
+                raise ValueError(f"{title!r}, {name!r}: {gain} is not between {low} and {high}")
+            # an end at 0 itself comes out as a tiny number of either sign
+            colour = PALETTE[2] if low > 1e-9 else PALETTE[3] if high < 0 else INK
+            face = "none" if colour == INK else colour
+            plot.plot([low, high], [names.index(name)] * 2, color=colour, linewidth=2)
+            plot.plot(gain, names.index(name), "o", color=colour, markerfacecolor=face)
+        plot.axvline(0, color=INK, linewidth=0.8)
+        plot.set_title(title, fontsize=LETTERS + 1)
+    fig.supxlabel(xlabel, fontsize=LETTERS + 1, color=INK)
+    return fig
+
+
+def _grid(count: int, across: int, height: float, **shared: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of a page's narrow width and its panels, each so many inches high."""
+    across = min(across, count)
+    fig = Figure(figsize=(WIDTH, 0.6 - (-count // across) * height), layout="constrained")
+    plots = list(fig.subplots(-(-count // across), across, squeeze=False, **shared).ravel())
+    for spare in plots[count:]:
+        spare.remove()
+    for k, plot in enumerate(plots[:count]):  # the lowest of each column names their axis
+        plot.tick_params(labelsize=LETTERS, **{"labelbottom": True} if k >= count - across else {})
+        plot.grid(axis="y", visible=False)
+    return fig, plots[:count]
+
+
+def _rows(names: list[str], *size: Any, **shared: Any) -> tuple[Figure, list[Axes]]:
+    """A grid whose panels have the same rows, the first on top; the last of its sizes is a head."""
+    *panels, head = size
+    row = 0.34 if max(map(len, names)) > LONGEST else 0.25
+    fig, plots = _grid(*panels, head + row * len(names), sharey=True, **shared)
+    lines = [fill(name, LONGEST) for name in names]
+    plots[0].set_yticks(range(len(names)), lines, linespacing=0.95)
+    plots[0].set_ylim(len(names) - 0.5, -0.5)
+    return fig, plots
+
+
+def _crossed(titles: Collection[str | tuple[str, str]]) -> list[str]:
+    """What stands above the columns of a table of panels; nothing where titles are no pairs."""
+    if any(isinstance(title, str) for title in titles):
+        return []
+    beside, above = (list(dict.fromkeys(ends)) for ends in zip(*titles, strict=True))
+    if list(titles) != list(product(beside, above)):
+        raise ValueError(f"titles that are pairs make a table, row by row; got {list(titles)}")
+    return above
 
 
 def _scale(values: np.ndarray, centre: float | None) -> tuple[Normalize, mpl.colors.Colormap]:

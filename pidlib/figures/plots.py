@@ -1,4 +1,4 @@
-"""Figures: radar plots, lines with intervals, spectra, agreement, a slider."""
+"""Figures: lines with intervals, spectra, gains."""
 
 from __future__ import annotations
 
@@ -95,37 +95,6 @@ def spectra(
         place = dict(xytext=(3, 0), textcoords="offset points", va="top" if k else "bottom")
         across = ("axes fraction", "data")
         fig.axes[0].annotate(f"{100 * level:g} %", (1, level), xycoords=across, **place)
-    return fig
-
-
-def agreement(
-    predicted: Mapping[str, Sequence[float]],
-    true: Mapping[str, Sequence[float]],
-    what: str = "error",
-) -> Figure:
-    """Plot predicted against true values on logarithmic axes, with the diagonal.
-
-    Parameters
-    ----------
-    predicted, true : mapping of str to (k,) floats above 0, the same names and lengths
-    what : str, the quantity compared, with its unit
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Source: paper Table 6 (predicted against true error).
-    """
-    fig = Figure(figsize=(4.8, 4.4), layout="constrained")
-    plot = fig.add_subplot()
-    for k, (name, values) in enumerate(predicted.items()):
-        plot.loglog(values, true[name], label=name, alpha=0.7, **look(k) | {"linestyle": ""})
-    both = np.concatenate([np.asarray(v, float) for m in (predicted, true) for v in m.values()])
-    ends = [both.min(), both.max()]
-    plot.loglog(ends, ends, color=INK, linewidth=1, label="equal")
-    plot.set_xlabel(f"predicted {what}")
-    plot.set_ylabel(f"true {what}")
-    plot.legend()
     return fig
 
 

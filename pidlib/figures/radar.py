@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 from plotly.colors import hex_to_rgb
 
+from pidlib.figures.comparisons import LETTERS
 from pidlib.figures.slider import dials
 from pidlib.figures.style import INK, look, look_plotly
 
@@ -161,7 +162,7 @@ def radar_matplotlib(
 def radar_grid(
     axes: Sequence[str],
     panels: Mapping[str, Series],
-    columns: int = 3,
+    columns: int = 2,
 ) -> Figure:
     """Small radar plots side by side, for paper.
 
@@ -181,12 +182,12 @@ def radar_grid(
         raise ValueError("there are no panels to draw: give at least one")
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
-    fig = Figure(figsize=(2.7 * columns, 2.4 * lines + 0.5), layout="constrained")
-    fig.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # room for titles and names
+    fig = Figure(figsize=(2.6 * columns, 2.1 * lines + 0.5), layout="constrained")
+    fig.get_layout_engine().set(w_pad=0.07)  # room between the names of neighbours
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
         _draw(plot, axes, _checked(axes, series), None, small=True)
-        plot.set_title(title, fontsize=10)
+        plot.set_title(title, fontsize=LETTERS + 1)
     handles, names = fig.axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=len(names))
     return fig
@@ -225,9 +226,9 @@ def _draw(
     place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
     for ring in RINGS[1::2] if small else RINGS[1:]:  # just outside the edge that it names
         edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
-        plot.annotate(f"{ring:g} %", edge, **place, fontsize=6.5 if small else 9)
+        plot.annotate(f"{ring:g} %", edge, **place, fontsize=LETTERS if small else 9)
     plot.set_xticks(angles, list(axes))
-    plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=7 if small else None)
+    plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=LETTERS if small else None)
     for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
         name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 

@@ -139,12 +139,6 @@ def test_spectra_are_shares_whatever_the_order():
         figures.spectra({"x_0": [3.0, -1.0]})
 
 
-def test_agreement_has_a_diagonal_over_all_points():
-    fig = figures.agreement({"a": [1e-3, 1.0]}, {"a": [2e-3, 8.0]})
-    diagonal = fig.axes[0].lines[-1]
-    assert list(diagonal.get_xdata()) == list(diagonal.get_ydata()) == [1e-3, 8.0]
-
-
 def test_slider_carries_every_position_and_keeps_the_axis_still():
     frames = {"0.1": {"a": [0, 1], "b": [0, 3]}, "0.2": {"a": [0, 2], "b": [0, 9]}}
     fig = figures.slider([0, 1], frames, "c", start="0.2", points=["b"])
