@@ -125,8 +125,8 @@ def learn(
     for batch in islice(batches, sums.counts["batches"], None):
         with torch.inference_mode():
             inputs = batch.inputs
-            if order is None:  # of a language model no more logits than it must give
-                inputs = uncached(model, inputs, logits_to_keep=1)
+            if order is None and getattr(model, "can_generate", bool)():
+                inputs = uncached(model, inputs, logits_to_keep=1)  # no more than it must give
             values, mask, logits = read_states(model, inputs, blocks)
             sums.counts["batches"] += 1
             sums.counts["rows"] += len(mask)

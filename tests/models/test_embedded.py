@@ -23,7 +23,13 @@ from pidlib.io.files import sha256
 from pidlib.models import base_classifier, load_model
 
 WEIGHTS = save({"weight": torch.arange(6.0)})
-EXTRA = {"config.json": b"{}", "vocab.txt": b"a", "1_Pooling/config.json": b"no", "readme.md": b""}
+EXTRA = {
+    "config.json": b"{}",
+    "vocab.txt": b"a",
+    "1_Pooling/config.json": b"no",
+    "readme.md": b"",
+    "../../out.json": b"no",
+}
 
 
 def install(site, name, files):

