@@ -46,7 +46,9 @@ class Hero(SphinxDirective):
             self.env.note_dependency(str(RESULTS / name))
         trial, result = (read_result(RESULTS / name) for name in names)
         html = hero(chosen(result["examples"]), result["counts"])
-        parts = (html,) if "example" in self.options else (turn(trial), html, box(names, "make book"))
+        parts = (
+            (html,) if "example" in self.options else (turn(trial), html, box(names, "make book"))
+        )
         return [nodes.raw(text=text, format="html") for text in parts]
 
 

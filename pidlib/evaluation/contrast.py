@@ -96,4 +96,3 @@ def heard(result: Mapping[str, Any], name: str) -> str:
         f"{counts['counterfactual']['n']:,} pairs that people rewrote "
         f"({share(bare, 'counterfactual')})"
     )
-

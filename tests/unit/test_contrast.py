@@ -186,7 +186,9 @@ def test_the_contenders_are_those_of_the_recorded_trial(recorded):
 def test_what_a_sentence_says_is_what_was_counted(recorded):
     sentence = heard(recorded, "Terminal both")
     counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
-    shares = [of[key]["right"] / of[key]["n"] for key in ("edited", "counterfactual") for of in counts]
+    shares = [
+        of[key]["right"] / of[key]["n"] for key in ("edited", "counterfactual") for of in counts
+    ]
     assert re.findall(r"[\d.]+(?= %)", sentence) == [f"{100 * share:.1f}" for share in shares]
     sizes = [recorded["counts"]["none"][key]["n"] for key in ("edited", "counterfactual")]
     assert re.findall(r"of ([\d,]+)", sentence) == [f"{n:,}" for n in sizes]
