@@ -119,7 +119,7 @@ def test_figures_of_the_book_come_from_the_files_they_should():
     assert found["fig-robustness-radar"] == ["trial-captions-minilm-nli.json"]
     assert found["fig-schemes-over-p"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
-    assert found["fig-trial-captions"] == ["trial-captions-minilm-nli.json"]
+    assert found["fig-trial-report"] == ["trial-captions-minilm-nli.json"]
     assert found["fig-cost-overhead"] == ["bench-cost.json"]
     assert found["fig-decoders-radar"] == ["trial-captions-minilm-opt.json"]
     assert len(found["fig-models-profile"]) == 4  # stored attacks, by recipe
