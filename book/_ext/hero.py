@@ -67,7 +67,7 @@ def turn(trial: dict) -> str:
         '<p class="hero-turn"><span class="before"><b>'
         f"{before}</b> points of accuracy: the attacker has not seen the control</span>"
         f'<span class="after"><b>{after}</b> points: the attacker sees it</span>'
-        "<small>P-D control of a small model on SNLI, texts changed by TextFooler.</small></p>"
+        "<small>The paper's control in its P-D form, on a small model that judges pairs of sentences (SNLI). A program, TextFooler, swapped words for synonyms.</small></p>"
     )
 
 

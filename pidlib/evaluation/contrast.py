@@ -87,12 +87,11 @@ def heard(result: Mapping[str, Any], name: str) -> str:
     """What a contender gets right where a word changes the meaning, in words, for a sentence."""
     counts, bare = result["counts"][name], result["counts"]["none"]
 
-    def share(of: Mapping[str, Any], key: str) -> str:
-        return f"{of[key]['right'] / of[key]['n']:.1%}".replace("%", " %")
+    def change(key: str, than: str = "") -> str:
+        right, before, n = (*(of[key]["right"] for of in (counts, bare)), counts[key]["n"])
+        points = 100 * (right - before) / n
+        side = "fewer" if points < 0 else "more"
+        return f"{abs(points):.1f} points {side}{than} ({100 * right / n:.1f} %, n = {n:,})"
 
-    return (
-        f"{share(counts, 'edited')} of {counts['edited']['n']:,} such pairs right "
-        f"({share(bare, 'edited')} without it), and {share(counts, 'counterfactual')} of "
-        f"{counts['counterfactual']['n']:,} pairs that people rewrote "
-        f"({share(bare, 'counterfactual')})"
-    )
+    edited, rewritten = change("edited", " than no control"), change("counterfactual")
+    return f"{edited}, and on pairs that people rewrote {rewritten}"

@@ -186,12 +186,12 @@ def test_the_contenders_are_those_of_the_recorded_trial(recorded):
 def test_what_a_sentence_says_is_what_was_counted(recorded):
     sentence = heard(recorded, "Terminal both")
     counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
-    shares = [
-        of[key]["right"] / of[key]["n"] for key in ("edited", "counterfactual") for of in counts
-    ]
-    assert re.findall(r"[\d.]+(?= %)", sentence) == [f"{100 * share:.1f}" for share in shares]
-    sizes = [recorded["counts"]["none"][key]["n"] for key in ("edited", "counterfactual")]
-    assert re.findall(r"of ([\d,]+)", sentence) == [f"{n:,}" for n in sizes]
+    sets = [[of[key] for of in counts] for key in ("edited", "counterfactual")]
+    shares = [100 * own["right"] / own["n"] for own, _ in sets]
+    assert re.findall(r"[\d.]+(?= %)", sentence) == [f"{share:.1f}" for share in shares]
+    fewer = [100 * (bare["right"] - own["right"]) / own["n"] for own, bare in sets]
+    assert re.findall(r"[\d.]+(?= points fewer)", sentence) == [f"{points:.1f}" for points in fewer]
+    assert re.findall(r"n = ([\d,]+)", sentence) == [f"{own['n']:,}" for own, _ in sets]
 
 
 def test_real_rows_give_the_recorded_edits(recorded, real_data):
