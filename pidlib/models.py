@@ -50,8 +50,8 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     Parameters
     ----------
     name : str
-        `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights;
-        `"mpnet-nli"`: MPNet-base with ours. `"minilm-opt"`: a decoder made of MiniLM's weights.
+        `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
+        `"minilm-opt"`: a decoder made of MiniLM's weights.
         `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
         A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
@@ -144,11 +144,8 @@ def _take(model: Any, weights: dict[str, Tensor], new: str = "position_ids") -> 
     """Load weights into a model; only one of the name `new` may be missing."""
     report = model.load_state_dict(weights, strict=False)
     lost = [k for k in report.missing_keys if not k.endswith(("position_ids", new))]
-    unused = (
-        "position_ids",
-        "pooler.dense.weight",
-        "pooler.dense.bias",
-    )  # MPNet's head has its own
+    # MPNet's head does without the pooler
+    unused = ("position_ids", "pooler.dense.weight", "pooler.dense.bias")
     extra = [k for k in report.unexpected_keys if not k.endswith(unused)]
     if lost or extra:
         raise ValueError(f"the embedded weights do not fit: missing {lost}, unexpected {extra}")
