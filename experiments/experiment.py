@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.contrast.ContrastTrial",
     "showcase": "experiments.showcase.Showcase",
+    "healing": "experiments.writers.healing.Healing",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
     "fit": "experiments.benchmarks.fit.FitBenchmark",

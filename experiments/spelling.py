@@ -24,7 +24,7 @@ class SpellingNormaliser:
         if isinstance(known, str):
             raise ValueError(f"known is the string {known[:20]!r}; give a collection of words")
         # the halves of "isn't" too: an apostrophe of another kind parts it
-        halves = {half for word in _speller().words if "'" in word for half in word.split("'")}
+        halves = {half for word in speller().words if "'" in word for half in word.split("'")}
         self.known = frozenset(halves | {"n't"} | {word.lower() for word in known})
         self._mended: dict[str, str] = {}
 
@@ -48,16 +48,16 @@ class SpellingNormaliser:
             return part
         from symspellpy import Verbosity
 
-        nearest = _speller().lookup(part.lower(), Verbosity.TOP)  # of those, the most frequent
+        nearest = speller().lookup(part.lower(), Verbosity.TOP)  # of those, the most frequent
         new = nearest[0].term if nearest else part
         return new[0].upper() + new[1:] if part[0].isupper() else new
 
     def _is_right(self, word: str) -> bool:
-        return word.lower() in self.known or word.lower() in _speller().words
+        return word.lower() in self.known or word.lower() in speller().words
 
 
 @cache
-def _speller() -> Any:
+def speller() -> Any:
     """SymSpell with its own dictionary: 3 seconds and 150 MB, once."""
     try:
         from symspellpy import SymSpell

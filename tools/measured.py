@@ -101,7 +101,7 @@ def _standard(folder: Path) -> str:
     noise = 100 * FairTrial.from_result(result, "textfooler").beyond("noise")[0]
     return (
         f"MiniLM, SNLI, standard: {_line(result)}. Of the gain on TextFooler, {noise:.1f} points "
-        "are beyond what noise of the same size gains. Where one word changes the meaning it gets "
+        "are beyond what noise of the same size gains. Where one word changes the meaning it is right on "
         + heard(read_result(folder / RESULT), PD)
     )
 

@@ -168,6 +168,16 @@ def write_redirects(app, error) -> None:
         page.write_text(REDIRECT.format(f"{new}.html"), encoding="utf-8")
 
 
+def clear_downloads(app, error) -> None:
+    """Notebooks to download without their outputs, which the page shows: a third of the site."""
+    for path in () if error else Path(app.outdir, "_sources").rglob("*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell |= {"outputs": [], "execution_count": None}
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
 def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
     if not config.html_theme_options.get("repository_url"):
@@ -196,4 +206,5 @@ def setup(app):
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", write_redirects)
+    app.connect("build-finished", clear_downloads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

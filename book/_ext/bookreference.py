@@ -15,7 +15,6 @@ from sphinx_proof.domain import ProofIndex
 import api_pages
 import chapter_pages
 from contents import ROOT
-from frontpage import parsed
 
 READ = ("pidlib/**/*.py", "notebooks/*.ipynb", "book/results/*.json", "book/*.json", "tools/*.py")
 TABLES = {
@@ -40,7 +39,7 @@ class Made(SphinxDirective):
     def run(self):
         for path in (path for kind in READ for path in ROOT.glob(kind)):
             self.env.note_dependency(str(path))
-        return parsed(self, self.text())
+        return self.parse_text_to_nodes(self.text(), allow_section_headings=True)
 
 
 class Api(Made):

@@ -8,7 +8,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from contents import RESULTS
+from bookfigures import recorded
 from pidlib.data.labels import LABELS
 from provenance import box
 
@@ -19,14 +19,8 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "The word means the same. The answer flips."),
     PD: ("The paper's control", "P-D control brings the right answer back."),
     NOISE: ("Noise of the same size", "So does a random push of the same size."),
-    TERMINAL: (
-        "A learnt estimate",
-        "So does this book's own control, an estimate of the clean state.",
-    ),
-    SEEN: (
-        "The attacker sees the control",
-        "P-D control again, but the attacker could see it: another word, and the answer flips.",
-    ),
+    TERMINAL: ("A trained estimate", "So does this book's estimate of the clean state."),
+    SEEN: ("The attacker sees the control", "P-D control, but seen: another word, and it flips."),
 }
 
 
@@ -39,17 +33,11 @@ class Hero(SphinxDirective):
     option_spec = {"example": directives.flag}
 
     def run(self):
-        from pidlib.evaluation.results import read_result  # slow to import
-
-        names = [TRIAL, RESULT]
-        for name in names:
-            self.env.note_dependency(str(RESULTS / name))
-        trial, result = (read_result(RESULTS / name) for name in names)
+        trial, result = recorded(self.env, *(names := [TRIAL, RESULT]))
         html = hero(chosen(result["examples"]), result["counts"])
-        parts = (
-            (html,) if "example" in self.options else (turn(trial), html, box(names, "make book"))
-        )
-        return [nodes.raw(text=text, format="html") for text in parts]
+        if "example" not in self.options:
+            html = f"{turn(trial)}{html}{box(names, 'make book')}"
+        return [nodes.raw(text=html, format="html")]
 
 
 def before_and_after(trial: dict) -> list[float]:
@@ -62,12 +50,13 @@ def before_and_after(trial: dict) -> list[float]:
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in before_and_after(trial))
+    values = before_and_after(trial)
+    before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in values)
+    first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
+    small = "What the paper's control (its P-D form) gains on a small model that judges pairs of sentences (SNLI). The attacker is a program, TextFooler, that swaps words for synonyms."
     return (
-        '<p class="hero-turn"><span class="before"><b>'
-        f"{before}</b> points of accuracy: the attacker has not seen the control</span>"
-        f'<span class="after"><b>{after}</b> points: the attacker sees it</span>'
-        "<small>The paper's control in its P-D form, on a small model that judges pairs of sentences (SNLI). A program, TextFooler, swapped words for synonyms.</small></p>"
+        f'<p class="hero-turn"><span class="before">{first}<b>{before}</b> points of accuracy, while the attacker has not seen the control</span>'
+        f'<span class="after">{second}<b>{after}</b> points, once the attacker sees it</span><small>{small}</small></p>'
     )
 
 
@@ -95,21 +84,17 @@ def hero(example: dict, counts: dict) -> str:
         edit = example["adaptive edit"] if name == SEEN else example["edit"]
         shares = example["adaptive after"] if name == SEEN else example["after"][name]
         panels.append(
-            f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}>'
-            f'<label for="hero-{k}">{escape(button)}</label>'
-            f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}'
-            f'<p class="hero-said">{escape(said)}</p></div>'
+            f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}><label for="hero-{k}">{escape(button)}</label>'
+            f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}<p class="hero-said">{escape(said)}</p></div>'
         )
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
+        '<p class="hero-title">One word flips the answer. Control brings it back, and noise too: press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
-        '<fieldset><legend>Who answers?</legend><div class="hero-switch">'
-        f"{''.join(panels)}</div></fieldset>"
-        f'<p class="hero-counts">Of {turned} such pairs of made captions, turned by one synonym, '
-        f"P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. "
-        f"An attacker who sees P-D control turns {counts['adaptive turned']} of the {turned} "
-        "by one word too.</p></section>"
+        f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
+        f'<p class="hero-counts">Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
+        f"An attacker who sees P-D control still turns {counts['adaptive turned']} of these {turned} by one word. They were picked where the model without control falls, so that count flatters the control; the fair one comes below.</p></section>"
     )
 
 
@@ -129,10 +114,9 @@ def bars(shares: list[float], example: dict) -> str:
     for label, share in zip(LABELS, shares, strict=True):
         kind = "good" if label == example["label"] else "bad"
         given = " given" * (share == max(shares))
-        mark = (" ✓" if kind == "good" else " ✗") * bool(given)
+        mark = " ✓" if kind == "good" else " ✗" * bool(given)  # the right one is always ticked
         lines.append(
-            f'<li class="{kind}{given}"><span>{label}{mark}</span>'
-            f'<i style="width:{100 * share:.1f}%"></i><b>{100 * share:.0f} %</b></li>'
+            f'<li class="{kind}{given}"><span>{label}{mark}</span><i style="width:{100 * share:.1f}%"></i><b>{100 * share:.0f} %</b></li>'
         )
     return f'<ul class="hero-bars">{"".join(lines)}</ul>'
 

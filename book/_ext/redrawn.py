@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import nbformat
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from bookassets import PLOTLY, alt, plotly_box, svg_box
+from bookfigures import caption
 from contents import in_toc
 
 SVG, HTML = "image/svg+xml", "text/html"
@@ -47,11 +47,7 @@ class FromChapter(SphinxDirective):
         lines = list(self.content)
         if "own" in self.options:
             lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]
-        caption = nodes.Element()
-        text = StringList(lines, self.get_source_info()[0])
-        self.state.nested_parse(text, self.content_offset, caption)
-        if caption.children:
-            figure += nodes.caption("", "", *caption.children[0].children)
+        figure += caption(self, "\n".join(lines))
         return [figure]
 
 

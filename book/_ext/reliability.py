@@ -5,8 +5,8 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from bookfigures import recorded
 from contents import RESULTS, table
-from frontpage import parsed
 from provenance import box
 
 
@@ -100,16 +100,10 @@ class Recorded(SphinxDirective):
     """A table from result files, a sentence, and where the numbers come from."""
 
     def run(self):
-        from pidlib.evaluation.results import read_result
-
         make, *files = TABLES[self.name]
-        for name in files:
-            self.env.note_dependency(str(RESULTS / name))
-        rows, words = make(*(read_result(RESULTS / name) for name in files))
-        return [
-            *parsed(self, f"{table(rows)}\n\n{words}"),
-            nodes.raw(text=box(files, "make book"), format="html"),
-        ]
+        rows, words = make(*recorded(self.env, *files))
+        line = nodes.raw(text=box(files, "make book"), format="html")
+        return [*self.parse_text_to_nodes(f"{table(rows)}\n\n{words}"), line]
 
 
 def setup(app):

@@ -66,3 +66,4 @@ from pidlib.check.trials import (
     withstanding,
     worst_case,
 )
+from pidlib.check.writers import divergence, later_tokens, share_won

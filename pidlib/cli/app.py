@@ -69,6 +69,8 @@ def fit(
     variance: Annotated[float | None, typer.Option(help="Share that subspaces keep.")] = None,
     c: Annotated[float | None, typer.Option(help="Cost of control.")] = None,
     law: Annotated[str | None, typer.Option(help=LAWS)] = None,
+    skip_first: Annotated[int | None, typer.Option(help="First positions left out.")] = None,
+    rank: Annotated[int | None, typer.Option(help="Rank of the terminal law's maps.")] = None,
     mix: Annotated[str | None, typer.Option(help=MIXES)] = None,
     rho: Annotated[float | None, typer.Option(help="Weight of changed text, for those.")] = None,
     batch_size: Batch = None,

@@ -20,6 +20,8 @@ from pidlib.fitting import Accumulators
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import CARD
 
+OF_SUBSPACES = {"scheme", "variance", "c", "gains", "law", "layers", "skip_first"}
+
 
 def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
     """Fit a controller and write it to a folder.
@@ -46,7 +48,8 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
 
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
-        rule = {"rho": settings.rho, "rule": ESTIMATED[settings.law], "layers": settings.layers}
+        rule = settings.model_dump(include={"rho", "layers", "skip_first", "rank"})
+        rule["rule"] = ESTIMATED[settings.law]
         controller = Estimator.fit(
             model, tokenizer, rows, _edits(settings), **rule, checkpoint=checkpoint, **common
         )
@@ -60,7 +63,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             watched(stream, total, "fit", team.first),
             checkpoint=checkpoint,
             merge=Accumulators.all_reduce if team.count > 1 else None,
-            **settings.model_dump(include={"scheme", "variance", "c", "gains", "law", "layers"}),
+            **settings.model_dump(include=OF_SUBSPACES),
         )
     if team.first:
         controller.save_pretrained(out)

@@ -62,6 +62,8 @@ class FitSettings(Settings):
     law: str = "averaged"
     gains: str = "normalised"
     layers: list[Place] | None = None
+    skip_first: Place = 0
+    rank: Count | None = None
     mix: Literal[tuple(MIXES)] = "both"
     resources: Literal[OFFLINE[:2]] = "lexicon"
     rho: Weight | None = None

@@ -41,8 +41,12 @@ def paired_units(
     changed: Sequence[Mapping[str, Any]],
     device: torch.device | str = "cpu",
     max_length: int = MAX_LENGTH,
+    skip_first: int = 0,
 ) -> tuple[Units, Units]:
-    """Tokenise rows and their changed forms, with one numbering of words for both."""
+    """Tokenise rows and their changed forms, with one numbering of words for both.
+
+    A word with one of a text's first `skip_first` tokens counts as cut off.
+    """
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             f"{type(tokenizer).__name__} doesn't tell the places of its tokens; use a fast one"
@@ -58,8 +62,10 @@ def paired_units(
     units = []
     for form, spans in zip((rows, changed), zip(*pairs, strict=True), strict=True):
         texts = [[row[column] for row in form] for column in columns]
-        inputs, *places = _units(tokenizer, texts, spans, max_length)
-        units.append(Units({key: value.to(device) for key, value in inputs.items()}, *places))
+        inputs, owner, whole = _units(tokenizer, texts, spans, max_length)
+        first = owner[:, :skip_first]
+        whole[first[first >= 0]] = False
+        units.append(Units({k: value.to(device) for k, value in inputs.items()}, owner, whole))
     return tuple(units)
 
 

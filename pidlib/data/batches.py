@@ -67,6 +67,32 @@ def encode(
     return {key: value.to(device=device) for key, value in inputs.items()}
 
 
+def continued(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    max_length: int = MAX_LENGTH,
+    device: torch.device | str | None = None,
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """Pairs of a prompt and its continuation as arguments (B, l), and where the latter stands."""
+    if texts(rows)[1] is None:
+        raise ValueError(
+            "a language model is fitted on prompts with a continuation: give rows with 'premise' "
+            "(the prompt) and 'hypothesis' (what follows, with its space)"
+        )
+    encoded = tokenizer(
+        *texts(rows), max_length=max_length, truncation=True, padding=True, return_tensors="pt"
+    )
+    sides = [encoded.sequence_ids(b) for b in range(len(rows))]
+    follows = torch.tensor([[side == 1 for side in row] for row in sides], device=device)
+    if not follows.any(1).all():
+        row = rows[int((~follows.any(1)).nonzero()[0])]
+        raise ValueError(
+            f"nothing of the continuation of {row['premise'][:40]!r} is left within "
+            f"{max_length} tokens; give rows with a continuation and shorter prompts"
+        )
+    return {key: value.to(device=device) for key, value in encoded.items()}, follows
+
+
 def batches(
     tokenizer: Any,
     rows: Iterable[Mapping[str, Any]],

@@ -17,7 +17,7 @@ from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH
 from pidlib.data.perturbations import Perturb, described
 from pidlib.diagnosis import Records
-from pidlib.estimation.layerwise import RULES, Estimate, Fit, closed_form, fit_estimates
+from pidlib.estimation.layerwise import RULES, Estimate, Fit, closed_form, fit_estimates, writes
 from pidlib.estimation.terminal import EPOCHS, RATE, fit_terminal
 from pidlib.gain import TOLERANCE, Gain
 from pidlib.hooks import Blocks, Control, find_blocks
@@ -29,13 +29,17 @@ from pidlib.laws import Static
 # control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
 EXPANSION = 16.0
 TERMINAL = "terminal"
-MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states
+_THIN = ("left", "right")  # names of the factors of a map with a rank
+MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states;
+_FEWER = 60  # and those of a language model, which has more states
 
 
 class _Settings(BaseModel, extra="forbid"):
     rho: Annotated[float, Field(ge=0)]
     rule: Literal[(*RULES, TERMINAL)]
     text: str
+    skip_first: Annotated[int, Field(ge=0)] = 0  # cards of before have neither
+    rank: Annotated[int, Field(ge=1)] | None = None
 
 
 class _Card(Card):
@@ -50,8 +54,10 @@ class Estimator(Controller):
     Made by `fit` or `from_pretrained`; attached like any controller. `fit` takes what
     `PIDController.fit` does, but no stream, and what changes a row (`RandomEdits`); by default
     rho is 1 for the rule "terminal", 0.5 for the others. `epochs`, `rate`, `report` (gets a line
-    an epoch) and `checkpoint` (keeps an unfinished fit) are for that rule, whose `diagnose` reads
-    600 rows.
+    an epoch), `checkpoint` (keeps an unfinished fit) and `rank` (of A - I: thin maps) are for that
+    rule, whose `diagnose` reads 600 rows. A language model takes pairs too: a prompt (`premise`),
+    which is changed, and its continuation (`hypothesis`), whose predictions are kept. The first
+    `skip_first` positions of a text are neither fitted nor controlled.
 
     Attributes
     ----------
@@ -60,6 +66,8 @@ class Estimator(Controller):
     rho : float, perturbed words for each clean one in the fit
     rule : "regression" or "wiener", closed forms, or "terminal", maps that keep the answer
     text : str, what changed the text
+    skip_first : int, first positions of each text, neither fitted nor controlled
+    rank : int, of A - I in every map, or None where it is not limited
 
     Examples
     --------
@@ -79,6 +87,8 @@ class Estimator(Controller):
     rho: float
     rule: str
     text: str = ""
+    skip_first: int = 0
+    rank: int | None = None
 
     @classmethod
     def fit(
@@ -99,6 +109,8 @@ class Estimator(Controller):
         rate: float = RATE,
         report: Callable[[str], None] = lambda _: None,
         checkpoint: Checkpoint | None = None,
+        skip_first: int = 0,
+        rank: int | None = None,
     ) -> Self:
         """Fit on clean text and random changes of it; labels are not used."""
         found = free_blocks(model, blocks)
@@ -106,13 +118,15 @@ class Estimator(Controller):
         _check(found, rows, chosen, rule)
         if rho is None:
             rho = 1.0 if rule == TERMINAL else 0.5
-        settings = {"seed": seed, "max_length": max_length}
+        _check_thin(found, skip_first, rank, rule)
+        settings = {"seed": seed, "max_length": max_length, "skip_first": skip_first, "rank": rank}
         if rule == TERMINAL:
             maps = fit_terminal(
                 found, tokenizer, rows, perturbed, chosen, rho, epochs, rate, report=report,
                 checkpoint=checkpoint, **settings,
             )  # fmt: skip
-            text, fit = [rows[k] for k in range(min(len(rows), MEASURED))], lambda t, _: maps[t]
+            most = min(len(rows), _FEWER if writes(model) else MEASURED)
+            text, fit = [rows[k] for k in range(most)], lambda t, _: maps[t]
         else:
             text, fit = rows, closed_form(rule, rho)
             settings["batch_size"] = batch_size
@@ -121,7 +135,7 @@ class Estimator(Controller):
         counts = {"rows": len(rows), "correct": len(rows), "truncated": 0}
         counts |= {"tokens": first.fit.words, "width": len(first.b)}
         origin = Origin.of(found, blocks is not None, blocks=checksums(found), **counts)
-        return cls(estimates, origin, float(rho), rule, described(perturbed))
+        return cls(estimates, origin, float(rho), rule, described(perturbed), skip_first, rank)
 
     def up_to(self, t: int) -> Estimator:
         """Correct the states up to x_t only, without a new fit; later maps know those before them."""
@@ -194,19 +208,23 @@ class Estimator(Controller):
         states = ", ".join(map(str, self.controlled))
         name, words = f"Wiener control ({self.rule})", f"{self.origin.tokens} words of "
         if self.rule == TERMINAL:
-            name, words = "Terminal control", ""
+            name, words = "Terminal control" + (f" of rank {self.rank}" if self.rank else ""), ""
+        skipped = f", without the first {self.skip_first} of each text" if self.skip_first else ""
         return (
-            f"{name} of the states {states}, rho {self.rho:g}; fitted on {words}{self.origin.rows} "
+            f"{name} of the states {states}, rho {self.rho:g}{skipped}; fitted on {words}{self.origin.rows} "
             f"rows, {self.text}"
         )
 
     def _contents(self) -> dict[str, Any]:
         """A - I and b in single precision, in which models run, and the rest."""
-        eye = torch.eye(self.origin.width, dtype=torch.float64)
-        tensors = {f"{t}.step": (of.A - eye).float() for t, of in self.estimates.items()}
-        tensors |= {f"{t}.b": of.b.float() for t, of in self.estimates.items()}
+        tensors = {f"{t}.b": of.b.float() for t, of in self.estimates.items()}
+        for t, of in self.estimates.items():
+            parts = {"step": of.step} if of.thin is None else dict(zip(_THIN, of.thin, strict=True))
+            tensors |= {f"{t}.{name}": part.float() for name, part in parts.items()}
         fits = {str(t): of.fit._asdict() for t, of in self.estimates.items()}
         settings = {"rho": self.rho, "rule": self.rule, "text": self.text}
+        settings |= {"skip_first": self.skip_first} if self.skip_first else {}
+        settings |= {} if self.rank is None else {"rank": self.rank}
         return {"settings": settings, "tensors": tensors, "fits": fits}
 
     @classmethod
@@ -216,17 +234,20 @@ class Estimator(Controller):
         states, d = {str(t) for t in range(record.origin.depth)}, record.origin.width
         if strange := [key for key in record.fits if key not in states]:
             raise ValueError(f"there is a map of the state {strange[0]!r} of {len(states)}")
-        steps: Layout = {f"{key}.step": ("F32", (d, d)) for key in record.fits}
-        return steps | {f"{key}.b": ("F32", (d,)) for key in record.fits}
+        r = record.settings.rank
+        parts = {"step": (d, d)} if r is None else dict(zip(_THIN, ((d, r), (r, d)), strict=True))
+        shapes = {"b": (d,)} | parts
+        return {f"{key}.{k}": ("F32", shape) for key in record.fits for k, shape in shapes.items()}
 
     @classmethod
     def _built(cls, record: _Card, tensors: Mapping[str, Tensor], allow_expanding: bool) -> Self:
         eye = torch.eye(record.origin.width, dtype=torch.float64)
-        estimates = {}
+        estimates, names = {}, ("step",) if record.settings.rank is None else _THIN
         for key, fit in record.fits.items():
-            step, b = (tensors[f"{key}.{name}"].double() for name in ("step", "b"))
-            check_map(eye + step, b, int(key), allow_expanding)
-            estimates[int(key)] = Estimate(eye + step, b, fit)
+            *parts, b = (tensors[f"{key}.{name}"].double() for name in (*names, "b"))
+            whole = Estimate(eye + parts[0], b, fit) if len(parts) == 1 else None
+            estimates[int(key)] = whole or Estimate.of_factors(*parts, b, fit)
+            check_map(estimates[int(key)].A, b, int(key), allow_expanding)
         return cls(estimates, record.origin, **record.settings.model_dump())
 
 
@@ -246,6 +267,17 @@ def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
         raise ValueError("there are no rows: give at least one text")
     if blocks.model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+
+
+def _check_thin(blocks: Blocks, skip_first: int, rank: int | None, rule: str) -> None:
+    if type(skip_first) is not int or skip_first < 0:
+        raise ValueError(f"skip_first is {skip_first!r}; give a number of positions, such as 1")
+    if rank is None:
+        return
+    if rule != TERMINAL:
+        raise ValueError(f"rank={rank!r} is of the rule 'terminal'; {rule!r} has maps of full rank")
+    if type(rank) is not int or not 1 <= rank <= (blocks.width or rank):
+        raise ValueError(f"rank is {rank!r}; give a number from 1 to {blocks.width}, or None")
 
 
 def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:

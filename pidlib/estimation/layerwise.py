@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pidlib.data.alignment import Units, paired_units
 from pidlib.data.batches import MAX_LENGTH, input_device
+from pidlib.data.edits import Edit
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.gain import Gain
 from pidlib.hooks import Blocks
@@ -41,17 +42,32 @@ class Estimate:
     ----------
     A, b : (d, d), (d,) float64 tensors
     fit : Fit, errors on the text of the fit
+    thin : tensors (d, r) and (r, d) whose product is A - I, or None where the rank is not limited
     """
 
     A: Tensor
     b: Tensor
     fit: Fit
+    thin: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def of_factors(cls, left: Tensor, right: Tensor, b: Tensor, fit: Fit) -> Estimate:
+        """The map x -> x + left right x + b."""
+        eye = torch.eye(len(b), dtype=torch.float64)
+        return cls(eye + left @ right, b, fit, (left, right))
+
+    @property
+    def step(self) -> Tensor:
+        """A - I, (d, d)."""
+        return self.A - torch.eye(len(self.b), dtype=torch.float64)
 
     @property
     def gain(self) -> Gain:
         """The control that makes A x + b of x."""
-        eye = torch.eye(len(self.b), dtype=torch.float64)
-        return Gain((self.A - eye).T.contiguous(), None, 0.0, self.b)
+        if self.thin is None:
+            return Gain(self.step.T.contiguous(), None, 0.0, self.b)
+        left, right = self.thin
+        return Gain(right.T.contiguous(), left.T.contiguous(), 0.0, self.b)
 
 
 class _Enough(Exception):
@@ -110,19 +126,23 @@ def fit_estimates(
     seed: int = 0,
     batch_size: int = 64,
     max_length: int = MAX_LENGTH,
+    skip_first: int = 0,
+    rank: int | None = None,
 ) -> dict[int, Estimate]:
     """A map `fit(t, moments)` for each state, on states that the maps before it have corrected."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     order, pairs = np.argsort(text_lengths(rows), kind="stable"), []
-    moved, edits = zip(*perturbed_rows(rows, perturb, seed), strict=True)
+    moved, edits = zip(*changed_rows(blocks.model, rows, perturb, seed), strict=True)
     for start in range(0, len(order), batch_size):
         part = order[start : start + batch_size].tolist()
         texts = ([of[k] for k in part] for of in (rows, edits, moved))
-        pairs.append(paired_units(tokenizer, *texts, input_device(blocks.model), max_length))
+        device = input_device(blocks.model)
+        pairs.append(paired_units(tokenizer, *texts, device, max_length, skip_first))
     estimates: dict[int, Estimate] = {}
     for t in sorted(states):
-        joint = _moments(blocks, pairs, t, {s: before.gain for s, before in estimates.items()})
+        law = {s: before.gain for s, before in estimates.items()}
+        joint = _moments(blocks, pairs, t, law, skip_first)
         A, b = fit(t, joint)
         size, change = (
             float(np.trace(joint.covariance("xx"))),
@@ -130,7 +150,29 @@ def fit_estimates(
         )
         fitted = Fit(joint.n, size, change, joint.error(A, b, "p"), joint.error(A, b, "y"))
         estimates[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
+        if rank is not None:
+            left, sizes, right = torch.linalg.svd(estimates[t].step)
+            root = sizes[:rank].sqrt()  # kept in single precision, so hashed in it too
+            factors = (left[:, :rank] * root, root[:, None] * right[:rank])
+            pair = (factor.float().double() for factor in factors)
+            estimates[t] = Estimate.of_factors(*pair, estimates[t].b, fitted)
     return estimates
+
+
+def writes(model: Any) -> bool:
+    """Whether a model is a language model, which answers with its next token."""
+    return bool(getattr(model, "can_generate", bool)())
+
+
+def changed_rows(
+    model: Any, rows: Sequence[Mapping[str, Any]], perturb: Perturb, seed: int
+) -> list[tuple[dict[str, Any], tuple[Edit, ...]]]:
+    """The rows changed, with the edits; for a language model a pair's continuation stays."""
+
+    def of_prompt(row: dict[str, Any], random: np.random.Generator) -> Any:
+        return perturb({k: v for k, v in row.items() if k != "hypothesis"}, random)
+
+    return perturbed_rows(rows, of_prompt if writes(model) else perturb, seed)
 
 
 def text_lengths(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -141,15 +183,15 @@ def text_lengths(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
 
 
 def _moments(
-    blocks: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain]
+    blocks: Blocks, pairs: Sequence[tuple[Units, Units]], t: int, law: Mapping[int, Gain], skip: int
 ) -> _Joint:
     joint = None
     for clean, changed in pairs:
         both = clean.whole & changed.whole
         if not both.any():
             continue
-        y = clean.means(_state(blocks, clean.inputs, t, law))[both].cpu()
-        p = changed.means(_state(blocks, changed.inputs, t, law))[both].cpu()
+        y = clean.means(_state(blocks, clean.inputs, t, law, skip))[both].cpu()
+        p = changed.means(_state(blocks, changed.inputs, t, law, skip))[both].cpu()
         x = clean.means(_state(blocks, clean.inputs, t, {}))[both].cpu() if law else y
         joint = joint or _Joint(y.shape[1])
         joint.add(x, y, p)
@@ -186,7 +228,9 @@ def _regressed(joint: _Joint, rho: float) -> Affine:
     return Affine(np.eye(len(seen)) + step.A, step.b)
 
 
-def _state(blocks: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain]) -> Tensor:
+def _state(
+    blocks: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain], skip: int = 0
+) -> Tensor:
     """x_t under a law on the states before it; later blocks are not run."""
     states: list[Tensor] = []
     static = Static(law)
@@ -197,6 +241,7 @@ def _state(blocks: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[in
             raise _Enough
         return static(s, x, mask)
 
-    with torch.inference_mode(), blocks.control(control, layers=[*law, t]), suppress(_Enough):
+    hooks = blocks.control(control, layers=[*law, t], skip_first=skip)
+    with torch.inference_mode(), hooks, suppress(_Enough):
         blocks.model(**inputs)
     return states[0]

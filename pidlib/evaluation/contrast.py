@@ -85,13 +85,11 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
 
 def heard(result: Mapping[str, Any], name: str) -> str:
     """What a contender gets right where a word changes the meaning, in words, for a sentence."""
-    counts, bare = result["counts"][name], result["counts"]["none"]
 
-    def change(key: str, than: str = "") -> str:
-        right, before, n = (*(of[key]["right"] for of in (counts, bare)), counts[key]["n"])
-        points = 100 * (right - before) / n
-        side = "fewer" if points < 0 else "more"
-        return f"{abs(points):.1f} points {side}{than} ({100 * right / n:.1f} %, n = {n:,})"
+    def shares(key: str, without: str = "") -> str:
+        own, bare = (result["counts"][of][key] for of in (name, "none"))
+        right, before = (f"{100 * of['right'] / of['n']:.1f} %" for of in (own, bare))
+        return f"{right} against {before}{without} (n = {own['n']:,})"
 
-    edited, rewritten = change("edited", " than no control"), change("counterfactual")
+    edited, rewritten = shares("edited", " without control"), shares("counterfactual")
     return f"{edited}, and on pairs that people rewrote {rewritten}"

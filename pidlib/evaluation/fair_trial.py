@@ -125,7 +125,7 @@ class FairTrial:
         ]
         for kind in [*self.kinds, *(["second"] if "second" in self.right else [])]:
             mean, low, high = self.beyond(kind)
-            numbers = f"{100 * mean:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+            numbers = f"{100 * mean:+.1f} points [{_end(low)}, {_end(high)}]"
             name = "a second model" if kind == "second" else f"the placebo {kind}"
             lines.append((f"More than {name}?", _read(low, high), numbers))
         if self.has_adaptive:
@@ -137,10 +137,13 @@ class FairTrial:
     def card(self, title: str) -> str:
         """Markdown of the answers under a title, to copy: what any report of a defence should say."""
         n = len(self.right["none"]["transfer"])
-        lines = [f"| {title} | {self.recipe}, n = {n} | points, 95 % interval |", "|---|---|---|"]
+        head = f"| {title} | {self.recipe}, n = {n} | good or bad | points, 95 % interval |"
+        lines = [head, "|---|---|---|---|"]
         for question, answer, numbers in self.answers():
-            lines.append(f"| {question} | {answer} | {numbers.partition(' (')[0]} |")
-        return "\n".join([*lines, "| Does it still hear a word that changes the meaning? | | |"])
+            wanted = "no" if question.startswith("Does it cost") else "yes"
+            side = "open" if answer == "not shown" else "good" if answer == wanted else "bad"
+            lines.append(f"| {question} | {answer} | {side} | {numbers.partition(' (')[0]} |")
+        return "\n".join([*lines, "| Does it miss more words that change the meaning? | | | |"])
 
     def __str__(self) -> str:
         n = len(self.right["none"]["transfer"])
@@ -225,6 +228,11 @@ def _read(low: float, high: float, sign: int = 1) -> str:
     """Yes or no where the interval leaves 0 out, else not shown."""
     low, high = (low, high) if sign > 0 else (-high, -low)
     return "yes" if low > 0 else "no" if high < 0 else "not shown"
+
+
+def _end(share: float) -> str:
+    """An end of an interval in points, with a second decimal where the first would make it 0."""
+    return f"{100 * share:+.{1 + (abs(share) < 5e-4)}f}"
 
 
 def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pidlib import PIDController
+from pidlib import PIDController, load_controller
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli import app as door
 from pidlib.cli.doctor import examine
@@ -55,6 +55,16 @@ def test_a_controller_that_is_there_is_not_replaced_unasked(fitted, monkeypatch,
     code, _, told = run(monkeypatch, capsys, "fit", fitted, "--n", 20)
     assert code == 2 and "--replace" in told
     assert (fitted / "controller.json").read_bytes() == before
+
+
+def test_the_first_positions_are_left_out_by_an_option(folder, monkeypatch, capsys):
+    for law in ([], ["--law", "terminal", "--mix", "typos", "--rank", 3]):
+        out = folder / f"later-{len(law)}"
+        words = ["fit", out, "--n", 12, "--skip-first", 1, *law]
+        code, _, _ = run(monkeypatch, capsys, *words)
+        controller = load_controller(out)
+        assert code == 0 and controller.skip_first == 1
+        assert not law or controller.rank == 3
 
 
 def test_evaluate_counts_and_tells_its_settings(fitted, monkeypatch, capsys):

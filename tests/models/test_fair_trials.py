@@ -1,5 +1,8 @@
 """Placebos keep the size of the control and lose its direction; the trial counts rightly."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +15,15 @@ from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
 WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
+
+ROOT = Path(__file__).parents[2]
+
+
+class Swap:
+    name, sha256 = "swap", "1"
+
+    def synonyms(self, word):
+        return tuple(w for w in WORDS if w != word)[:4]
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +116,6 @@ def test_instead_of_the_control_the_control_itself_changes_nothing(fitted):
 def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
     model, tokenizer, rows, controller = fitted
 
-    class Swap:
-        name, sha256 = "swap", "1"
-
-        def synonyms(self, word):
-            return tuple(w for w in WORDS if w != word)[:4]
-
     settings = dict(recipe="textfooler", resources=Swap(), seeds=(0, 1), folder=tmp_path)
     other = (fitted[0], tokenizer)
     trial = fair_trial(model, tokenizer, controller, rows[:8], second=other, **settings)
@@ -166,6 +172,52 @@ def test_the_answers_follow_the_intervals():
     assert mean == pytest.approx(by_hand.mean()) and low < mean < high
     with pytest.raises(ValueError, match="no condition 'second'"):
         trial.beyond("second")
+
+
+def test_the_card_says_which_answers_are_good():
+    helps, harms = made(), made(p=(0.5, 0.2, 0.5, 0.1))
+    sides = []
+    for trial in (helps, harms):
+        head, rule, *lines = (line.split("|")[1:-1] for line in trial.card("a title").splitlines())
+        assert len({len(head), len(rule), *map(len, lines)}) == 1
+        sides.append({line[0].strip(): line[2].strip() for line in lines})
+    transfer, noise = "Does it help against transfer?", "More than the placebo noise?"
+    assert [side[transfer] for side in sides] == ["good", "bad"]
+    assert [side[noise] for side in sides] == ["open", "bad"]
+    none, control = (helps.right[name] for name in ("none", "control"))
+    control["clean"] = np.zeros(400, dtype=bool)  # it costs all of clean accuracy
+    assert "| yes | bad |" in helps.card("a title")
+    none["clean"] = np.zeros(400, dtype=bool)
+    control["clean"] = np.ones(400, dtype=bool)
+    assert "| Does it cost clean accuracy? | no | good |" in helps.card("a title")
+
+
+def test_the_defence_of_the_page_on_defences_goes_through_a_trial(fitted):
+    model, tokenizer, rows, _ = fitted
+    page = (ROOT / "book/test-your-defence.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(re.search(r"```python\n(from contextlib.+?)```", page, re.S)[1], names)
+    defence, batch, seen = names["Shrink"](), batch_of(tokenizer, rows), []
+
+    def instead(t, u, mask):
+        seen.append(u)
+        return 0 * u
+
+    with torch.no_grad():
+        bare = model(**batch).logits
+        with defence.attached(model):
+            assert not torch.equal(model(**batch).logits, bare)
+        with defence.attached(model, instead):
+            assert torch.equal(model(**batch).logits, bare)
+        assert torch.equal(model(**batch).logits, bare)  # and leaves nothing behind
+    assert len(seen) == find_blocks(model).depth
+    trial = fair_trial(model, tokenizer, defence, rows[:6], "textfooler", Swap())
+    assert trial.right["control"]["adaptive"].shape == (6,)
+
+
+def test_no_end_of_an_interval_is_rounded_to_zero(monkeypatch):
+    monkeypatch.setattr(FairTrial, "beyond", lambda self, kind: (0.016, 0.0004, 0.032))
+    assert "+1.6 points [+0.04, +3.2]" in made().card("a title")
 
 
 def test_bootstrap_covers_as_it_says():

@@ -65,7 +65,7 @@ def test_words_are_mended(mend, text, mended):
 
 
 def test_the_nearest_word_wins_and_then_the_most_frequent(mend):
-    frequent = spelling._speller().words
+    frequent = spelling.speller().words
     assert mend("hosue") == "house"  # one swap, though "some" is more frequent
     assert mend("thee") == "thee" and "thee" in frequent  # a word is a word
     assert mend("wter") == "water" and frequent["water"] > frequent["wader"]
@@ -110,7 +110,7 @@ def test_bad_known_words_and_a_missing_library_are_named(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match="pip install symspellpy"):
-        spelling._speller.__wrapped__()
+        spelling.speller.__wrapped__()
 
 
 def test_the_tokenizer_reads_every_form_of_text_normalised(victim):

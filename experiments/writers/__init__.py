@@ -1,0 +1,1 @@
+"""Trials of language models, which write."""

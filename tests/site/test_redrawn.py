@@ -1,0 +1,90 @@
+"""What `The paper, redrawn` says in words is what the tables and the result files hold."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from book import STORED
+from pidlib.evaluation.paper import (
+    ATTACKS,
+    OURS,
+    SCHEMES,
+    recorded_trials,
+    robustness_rows,
+    scheme_rows,
+)
+from pidlib.evaluation.trial_results import proportions
+from pidlib.io.assets import paper_table
+from sources import RESULTS
+
+pytestmark = pytest.mark.site
+
+
+@pytest.fixture(scope="module")
+def verdicts(site) -> dict[str, list[str]]:
+    """The table of verdicts: what it says here, of the paper and of ours, by the table's number."""
+    page = BeautifulSoup((STORED / "book/paper-redrawn.html").read_text(), "lxml")
+    rows = page.select_one(".fits table").select("tbody tr")
+    cells = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in rows]
+    return {cell[0][0]: cell[1:] for cell in cells}
+
+
+@pytest.fixture(scope="module")
+def trials():
+    return recorded_trials(RESULTS)
+
+
+def mean_gains(table: str, data: str, trials) -> dict[str, dict[str, float]]:
+    """Gain of each model under each attack, in points, averaged over the trainings."""
+    ours = {training: result for (name, training), result in trials.items() if name == data}
+    gains: dict[str, dict[str, list[float]]] = {}
+    for row in robustness_rows(table, ours):
+        for attack in ATTACKS:
+            base, held = map(float, row[attack].split("/"))
+            gains.setdefault(row["model"], {}).setdefault(attack, []).append(held - base)
+    return {
+        model: {attack: float(np.mean(steps)) for attack, steps in cells.items()}
+        for model, cells in gains.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "table", "data"), [("8", "snli", "snli-test"), ("9", "mnli", "mnli-matched")]
+)
+def test_every_model_gains_and_most_pay(verdicts, trials, number, table, data):
+    gains = mean_gains(table, data, trials)
+    clean = {model: cells.pop("None") for model, cells in gains.items()}
+    assert all(gain > 0 for cells in gains.values() for gain in cells.values())
+    assert max(gains["BERT-large"].values()) < 3  # hardly
+    if number == "8":
+        assert max(clean.values()) < 0 and min(clean.values()) > -3
+    else:
+        ours, worst = clean.pop(OURS), min(clean.values())
+        assert f"at most {-worst:.1f} points" in verdicts["9"][1]
+        assert f"{-ours:.1f} points are lost" in verdicts["9"][2]
+
+
+def test_the_verdict_on_the_terms(verdicts, trials):
+    ours = {training: result for (name, training), result in trials.items() if name == "snli-test"}
+    rows = scheme_rows(ours)
+    paper = [row for row in rows if row["model"] != OURS]
+    highest = sum(row["P-D"] >= max(row[s] for s in SCHEMES) - 1e-9 for row in paper)
+    assert f"{highest} of {len(paper)} cells" in verdicts["3"][1]
+    assert all(row["P-D"] > row["P"] for row in rows if row["model"] == OURS)
+    for result in ours.values():
+        shares = proportions(result)
+        less = 100 * (shares["P 99 %"]["clean"].value - shares["P-D 99 %"]["clean"].value)
+        assert 2 < less < 3  # the sentence beneath the heading of Table 3
+
+
+def test_the_verdict_on_anli(verdicts):
+    cells = {}
+    for row in paper_table("anli"):
+        key = row["split"], row["round"]
+        cells.setdefault(key, {})[row["method"]] = row["accuracy"]
+    most = max(cell["controlled"] - cell["base"] for cell in cells.values())
+    assert re.search(r"up to ([\d.]+) points", verdicts["2"][1])[1] == f"{most:.1f}"
