@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "contrast": "experiments.contrast.ContrastTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
+    "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
     "fit": "experiments.benchmarks.fit.FitBenchmark",
