@@ -34,6 +34,7 @@ PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("nega
 ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
 STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
 TUNED_ON = ESTIMATED_ON[TERMINAL]
+THIN = {"mpnet-nli": 96}  # of A - I; whole, the maps of its 12 states would take 28 MB
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ class Conditions:
         """Choose an estimating control on held-out rows, once; it is kept in a folder."""
         rule, mix = pair
         rows, held = fit_rows(self.learnt_on, ESTIMATED_ON[rule]), held_rows(self.learnt_on)
+        rank = THIN.get(self.trial.model)
         settings = {
             "weights": self.weights(model),
             "seed": self.trial.seed,
@@ -137,7 +139,7 @@ class Conditions:
             "rows": len(rows),
             "held": len(held),
             "rhos": list(STRENGTHS[rule]),
-        }
+        } | ({"rank": rank} if rank else {})
 
         def select() -> dict[str, Any]:
             selection = choose(
@@ -152,7 +154,8 @@ class Conditions:
                 report=self.report,
             )
             if selection.estimator is not None:
-                selection.estimator.save_pretrained(folder)
+                chosen = selection.estimator
+                (chosen.of_rank(rank) if rank else chosen).save_pretrained(folder)
             tried = [setting._asdict() for setting in selection.tried]
             return {"tried": tried, "chosen": selection.estimator is not None}
 

@@ -21,7 +21,12 @@ from pidlib.pid import PIDController
 
 TERMS = "PID"
 VARIANCES = (0.99, 0.95)
-PROFILES = ("controlled", "free", "theorem", "general")  # of `ErrorProfiles`, and of its first token
+PROFILES = (
+    "controlled",
+    "free",
+    "theorem",
+    "general",
+)  # of `ErrorProfiles`, and of its first token
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,11 @@ def _plain(norms: dict[str, np.ndarray]) -> dict[str, list[float]]:
 
 def _means(profiles: Any) -> dict[str, Any]:
     """Mean errors by state, their gap to the theorem's, and how many pairs."""
-    fields = {"pairs": profiles.pairs, "left_out": profiles.left_out, "unchanged": profiles.unchanged}
+    fields = {
+        "pairs": profiles.pairs,
+        "left_out": profiles.left_out,
+        "unchanged": profiles.unchanged,
+    }
     for kind in PROFILES:
         first = "first" if kind == "controlled" else f"first_{kind}"
         for name in (kind, first):

@@ -149,6 +149,13 @@ class Estimator(Controller):
             raise ValueError(f"no state up to {t} is corrected; the first is {min(self.estimates)}")
         return replace(self, estimates=short)
 
+    def of_rank(self, rank: int) -> Estimator:
+        """Keep the strongest directions of each A - I; the file and the product shrink with them."""
+        if type(rank) is not int or not 1 <= rank <= self.origin.width:
+            raise ValueError(f"rank is {rank!r}; give a number from 1 to {self.origin.width}")
+        estimates = {t: estimate.of_rank(rank) for t, estimate in self.estimates.items()}
+        return replace(self, estimates=estimates, rank=rank)
+
     def carried_to(self, model: nn.Module) -> Estimator:
         """Return the same maps for another model of that shape, such as one trained with them in place."""
         blocks, origin = find_blocks(model, self.origin.block_list), self.origin

@@ -56,6 +56,13 @@ class Estimate:
         eye = torch.eye(len(b), dtype=torch.float64)
         return cls(eye + left @ right, b, fit, (left, right))
 
+    def of_rank(self, rank: int) -> Estimate:
+        """The nearest map whose A - I has a rank."""
+        left, sizes, right = torch.linalg.svd(self.step)
+        root = sizes[:rank].sqrt()  # kept in single precision, so hashed in it too
+        factors = (left[:, :rank] * root, root[:, None] * right[:rank])
+        return Estimate.of_factors(*(part.float().double() for part in factors), self.b, self.fit)
+
     @property
     def step(self) -> Tensor:
         """A - I, (d, d)."""
@@ -151,11 +158,7 @@ def fit_estimates(
         fitted = Fit(joint.n, size, change, joint.error(A, b, "p"), joint.error(A, b, "y"))
         estimates[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
         if rank is not None:
-            left, sizes, right = torch.linalg.svd(estimates[t].step)
-            root = sizes[:rank].sqrt()  # kept in single precision, so hashed in it too
-            factors = (left[:, :rank] * root, root[:, None] * right[:rank])
-            pair = (factor.float().double() for factor in factors)
-            estimates[t] = Estimate.of_factors(*pair, estimates[t].b, fitted)
+            estimates[t] = estimates[t].of_rank(rank)
     return estimates
 
 

@@ -126,6 +126,27 @@ def test_the_maps_are_carried_to_a_model_of_the_same_shape(tiny):
             estimator.carried_to(tiny.model("bert", **change))
 
 
+def test_of_a_rank_the_strongest_directions_stay(tiny):
+    model, estimator = fitted(tiny)
+    inputs, width, whole = tiny.inputs("bert"), estimator.origin.width, {}
+    for rank in (1, 4, width):
+        thin = estimator.of_rank(rank)
+        assert thin.rank == rank
+        for t, estimate in thin.estimates.items():
+            sizes = torch.linalg.svdvals(estimator.estimates[t].step)
+            left_out = torch.linalg.matrix_norm(estimate.step - estimator.estimates[t].step)
+            assert float(left_out) == pytest.approx(float(sizes[rank:].norm()), abs=1e-5)
+        with thin.attached(model):
+            whole[rank] = logits(model, inputs)
+    with estimator.attached(model):
+        full = logits(model, inputs)
+    assert torch.allclose(whole[width], full, atol=1e-4)
+    assert not torch.allclose(whole[1], full, atol=1e-4)
+    for rank in (0, width + 1, 2.0):
+        with pytest.raises(ValueError, match=f"rank is {rank}"):
+            estimator.of_rank(rank)
+
+
 def test_foreign_and_changed_files_are_refused(tiny, tmp_path):
     _, estimator = fitted(tiny)
     estimator.save_pretrained(tmp_path)

@@ -13,7 +13,12 @@ from pidlib.evaluation.results import configuration_hash, read_result
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 # many hours: their attacks are stored one by one, their verdict comes last
-UNDER_WAY = {"trial-snli-test-mpnet-nli", "trial-mnli-matched-mpnet-nli"}
+UNDER_WAY = {
+    "trial-snli-test-mpnet-nli",
+    "trial-mnli-matched-mpnet-nli",
+    "wiener-snli-test-mpnet-nli",
+    "anatomy-snli-test-mpnet-nli",
+}
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
 
 
