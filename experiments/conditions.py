@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
+
 from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
@@ -34,7 +36,9 @@ PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("nega
 ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
 STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
 TUNED_ON = ESTIMATED_ON[TERMINAL]
-THIN = {"mpnet-nli": 96}  # of A - I; whole, the maps of its 12 states would take 28 MB
+# of larger models: rows of a terminal fit, in bfloat16, and the rank kept of A - I (whole, 12 maps
+# of width 768 take 28 MB)
+LARGE = {"mpnet-nli": (3000, 96)}
 
 
 @dataclass(frozen=True)
@@ -130,8 +134,8 @@ class Conditions:
     def _estimating(self, pair: tuple[str, str], model: Any, folder: Path) -> Estimator | None:
         """Choose an estimating control on held-out rows, once; it is kept in a folder."""
         rule, mix = pair
-        rows, held = fit_rows(self.learnt_on, ESTIMATED_ON[rule]), held_rows(self.learnt_on)
-        rank = THIN.get(self.trial.model)
+        n, rank = LARGE.get(self.trial.model, (ESTIMATED_ON[rule], None))
+        rows, held = fit_rows(self.learnt_on, n), held_rows(self.learnt_on)
         settings = {
             "weights": self.weights(model),
             "seed": self.trial.seed,
@@ -139,20 +143,21 @@ class Conditions:
             "rows": len(rows),
             "held": len(held),
             "rhos": list(STRENGTHS[rule]),
-        } | ({"rank": rank} if rank else {})
+        } | ({"rank": rank, "dtype": "bfloat16"} if rank else {})
 
         def select() -> dict[str, Any]:
-            selection = choose(
-                model,
-                self.tokenizer,
-                rows,
-                held,
-                self.edits(mix),
-                rhos=STRENGTHS[rule],
-                rule="regression" if rule == WIENER else rule,
-                seed=self.trial.seed,
-                report=self.report,
-            )
+            with torch.autocast("cpu", torch.bfloat16, enabled=rank is not None):
+                selection = choose(
+                    model,
+                    self.tokenizer,
+                    rows,
+                    held,
+                    self.edits(mix),
+                    rhos=STRENGTHS[rule],
+                    rule="regression" if rule == WIENER else rule,
+                    seed=self.trial.seed,
+                    report=self.report,
+                )
             if selection.estimator is not None:
                 chosen = selection.estimator
                 (chosen.of_rank(rank) if rank else chosen).save_pretrained(folder)

@@ -213,12 +213,18 @@ def predict(
     (N,) int array
         0 entailment, 1 neutral, 2 contradiction (or the model's own, for another task).
     """
+    return scores(model, tokenizer, rows, batch_size).argmax(1)
+
+
+def scores(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 64
+) -> np.ndarray:
+    """Logits (N, labels) that a model gives to rows, in our order of labels; arguments as for `predict`."""
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
     order = torch.tensor(label_order(model.config), device=input_device(model))
-    answers = np.empty(len(rows), dtype=np.int64)
+    logits = np.empty((len(rows), len(order)), dtype=np.float32)
     with torch.inference_mode():
         for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            logits = model(**batch.inputs).logits[:, order]
-            answers[batch.indices] = logits.argmax(-1).cpu().numpy()
-    return answers
+            logits[batch.indices] = model(**batch.inputs).logits[:, order].float().cpu().numpy()
+    return logits

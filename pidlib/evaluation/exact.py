@@ -1,0 +1,283 @@
+"""Exact robust accuracy: whether an answer is right under every choice of words from a list.
+
+An attack that searches greedily may miss the text that turns an answer, and may miss it more often
+for one model than for another. Hypotheses are short, so here every swap of one word is tried, every
+pair of swaps, and every combination of all words as far as a cap goes. What was not tried is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pidlib.attacks.inflections import parts_of_speech
+from pidlib.data.edits import word_spans
+from pidlib.data.perturbations import Candidates
+from pidlib.evaluation.accuracy import scores
+from pidlib.io.assets import word_list
+
+LEVELS = ("one word", "two words", "all words")
+CANDIDATES, CAP, WIDTH = 8, 20_000, 5  # words for each word, combinations of a text, texts kept
+_CHUNK = 256
+Margins = Callable[[Sequence[str]], np.ndarray]  # of texts: logit of the label less the best other
+
+
+class Choices(NamedTuple):
+    """What the words of a text may become: at `spans[k]` may stand any of `words[k]`, its own first."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    words: tuple[tuple[str, ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many words may stand at each place, its own among them."""
+        return tuple(map(len, self.words))
+
+    def written(self, choice: Sequence[int]) -> str:
+        """The text with the chosen words."""
+        parts, end = [], 0
+        for (a, b), words, k in zip(self.spans, self.words, choice, strict=True):
+            parts += [self.text[end:a], words[k]]
+            end = b
+        return "".join([*parts, self.text[end:]])
+
+
+class Verdict(NamedTuple):
+    """What became of one text.
+
+    Attributes
+    ----------
+    clean : bool, whether the answer to the text as written is right
+    exact : tuple of bool or None, right under all texts, by `LEVELS`; None where that is open
+    greedy, beam : tuple of bool, right under the texts that a search meets, by `LEVELS`
+    texts : int, texts that the list allows
+    forwards : tuple of int, texts answered: exact, greedy, beam
+    """
+
+    clean: bool
+    exact: tuple[bool | None, ...]
+    greedy: tuple[bool, ...]
+    beam: tuple[bool, ...]
+    texts: int
+    forwards: tuple[int, ...]
+
+
+def choices(text: str, source: Candidates, most: int = CANDIDATES) -> Choices:
+    """Words that may stand in place of those of a text.
+
+    Parameters
+    ----------
+    text : str
+    source : object with `synonyms(word)`, such as `pidlib.attacks.candidates("lexicon")`
+    most : int, candidates of a word, the nearest first, all of a part of speech that it can have
+
+    Returns
+    -------
+    Choices
+        Of the words that have a candidate and are no stop words.
+
+    Examples
+    --------
+    >>> from pidlib.attacks import candidates
+    >>> choices("A dog sleeps.", candidates("lexicon"), most=2).words
+    (('dog', 'canine', 'hound'), ('sleeps', 'naps', 'slumbers'))
+    """
+    stop, spans, words = set(word_list("textfooler_stopwords.txt")), [], []
+    for a, b in word_spans(text):
+        word = text[a:b]
+        if word.lower() in stop:
+            continue
+        kind = parts_of_speech(word.lower())
+        fitting = (
+            other.capitalize() if word[:1].isupper() else other
+            for other in source.synonyms(word.lower())
+            if not kind or not (theirs := parts_of_speech(other)) or kind & theirs
+        )
+        if others := tuple(islice((w for w in fitting if w != word), most)):
+            spans.append((a, b))
+            words.append((word, *others))
+    return Choices(text, tuple(spans), tuple(words))
+
+
+def exact_robustness(
+    model: Any,
+    tokenizer: Any,
+    row: Mapping[str, Any],
+    source: Candidates,
+    most: int = CANDIDATES,
+    cap: int = CAP,
+) -> Verdict:
+    """Try every choice of words of a row's hypothesis (or text), with a control or without.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As for `predict`; a controller may be attached.
+    row : mapping with `label`, and `premise` and `hypothesis`, or `text`
+    source, most
+        As for `choices`.
+    cap : int, combinations that are tried; more than that leave the last level open
+
+    Returns
+    -------
+    Verdict
+
+    Source: our departure; the paper searches greedily (§3.1).
+    """
+    column = "hypothesis" if "hypothesis" in row else "text"
+
+    def margins(texts: Sequence[str]) -> np.ndarray:
+        logits = scores(model, tokenizer, [{**row, column: text} for text in texts], _CHUNK)
+        own = logits[:, row["label"]].copy()
+        logits[:, row["label"]] = -np.inf
+        return own - logits.max(1)
+
+    return verdict(choices(row[column], source, most), margins, cap)
+
+
+def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
+    """Try every choice of words, the most harmful by single swaps first; stop at a wrong answer.
+
+    Parameters
+    ----------
+    of : Choices
+    margins : callable, of texts; the answer is right where it is above 0
+    cap : int
+
+    Returns
+    -------
+    Verdict
+    """
+    answered = _Answered(of, margins)
+    none = (0,) * len(of.sizes)
+    clean = bool(answered([none])[0] > 0)
+    if not clean:
+        return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, _count(of), (1, 1, 1))
+    greedy, greedy_texts = _greedy(answered.fresh())
+    beam, beam_texts = _beam(answered.fresh())
+    singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
+    harm = answered([_changed(none, pair) for pair in singles])
+    levels: list[bool | None] = [bool((harm > 0).all())]
+    loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
+    levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
+    whole = _count(of)
+    last = levels[1] and _all_right(answered, islice(_falling(of.sizes, loss), cap))
+    levels.append(None if last and whole > cap else last)
+    texts = (len(answered.memory), greedy_texts, beam_texts)
+    return Verdict(True, tuple(levels), greedy, beam, whole, texts)
+
+
+class _Answered:
+    """Margins of choices of words, each text answered once."""
+
+    def __init__(self, of: Choices, margins: Margins, base: dict | None = None) -> None:
+        self.of, self.margins = of, margins
+        self.memory: dict[tuple[int, ...], float] = dict(base or {})
+
+    @property
+    def base(self) -> float:
+        """Margin of the text as written."""
+        return self.memory[(0,) * len(self.of.sizes)]
+
+    def fresh(self) -> _Answered:
+        """The same, with nothing answered but the text as written: a search's own account."""
+        return _Answered(self.of, self.margins, {(0,) * len(self.of.sizes): self.base})
+
+    def __call__(self, wanted: Sequence[tuple[int, ...]]) -> np.ndarray:
+        unseen = [choice for choice in dict.fromkeys(wanted) if choice not in self.memory]
+        if unseen:
+            values = self.margins([self.of.written(choice) for choice in unseen])
+            self.memory.update(zip(unseen, map(float, values), strict=True))
+        return np.array([self.memory[choice] for choice in wanted])
+
+
+def _count(of: Choices) -> int:
+    return int(np.prod([float(size) for size in of.sizes])) if of.sizes else 1
+
+
+def _changed(choice: tuple[int, ...], *pairs: tuple[int, int]) -> tuple[int, ...]:
+    chosen = list(choice)
+    for k, j in pairs:
+        chosen[k] = j
+    return tuple(chosen)
+
+
+def _pairs(
+    none: tuple[int, ...], loss: Mapping[tuple[int, int], float]
+) -> Iterator[tuple[int, ...]]:
+    """Choices with two words changed, the most harmful first, were harms to add up."""
+    both = [(a, b) for a, b in combinations(loss, 2) if a[0] != b[0]]
+    both.sort(key=lambda pair: -loss[pair[0]] - loss[pair[1]])
+    return (_changed(none, *pair) for pair in both)
+
+
+def _falling(
+    sizes: Sequence[int], loss: Mapping[tuple[int, int], float]
+) -> Iterator[tuple[int, ...]]:
+    """All choices, the most harmful first, were harms to add up: best first over sorted words."""
+    from heapq import heappop, heappush
+
+    order = [
+        sorted(range(n), key=lambda j, k=k: -loss.get((k, j), 0.0)) for k, n in enumerate(sizes)
+    ]
+    gap = [[loss.get((k, j), 0.0) for j in words] for k, words in enumerate(order)]
+    queue = [(-sum(values[0] for values in gap), (0,) * len(sizes), 0)]
+    while queue:
+        lost, ranks, start = heappop(queue)
+        yield tuple(words[rank] for words, rank in zip(order, ranks, strict=True))
+        for k in range(start, len(sizes)):  # each choice has one way to it: its last step
+            if ranks[k] + 1 < sizes[k]:
+                step = gap[k][ranks[k]] - gap[k][ranks[k] + 1]
+                heappush(queue, (lost + step, _changed(ranks, (k, ranks[k] + 1)), k))
+
+
+def _all_right(answered: _Answered, wanted: Iterator[tuple[int, ...]]) -> bool:
+    size = 16  # small at first: where an answer falls, it mostly falls soon
+    while chunk := list(islice(wanted, size)):
+        if (answered(chunk) <= 0).any():
+            return False
+        size = min(2 * size, _CHUNK)
+    return True
+
+
+def _greedy(answered: _Answered) -> tuple[tuple[bool, ...], int]:
+    """Word after word, in the order of what leaving it out costs, to what harms most."""
+    of = answered.of
+    without = [of.text[:a].rstrip() + of.text[b:] for a, b in of.spans]
+    order = np.argsort(answered.margins(without), kind="stable") if without else []
+    choice, margin, after = (0,) * len(of.sizes), answered.base, []
+    for k in order:
+        tried = [_changed(choice, (int(k), j)) for j in range(1, of.sizes[k])]
+        values = answered(tried)
+        if values.min() < margin:
+            margin, choice = float(values.min()), tried[int(values.argmin())]
+            after.append(margin > 0)
+        if margin <= 0:
+            break
+    held = [all(after[:most]) for most in (1, 2, len(after))]
+    return tuple(held), len(answered.memory) + len(without)
+
+
+def _beam(answered: _Answered, width: int = WIDTH) -> tuple[tuple[bool, ...], int]:
+    """The few most harmful texts, a further word changed in each step."""
+    of = answered.of
+    kept, held, right = [(0,) * len(of.sizes)], [], True
+    for _ in of.sizes:
+        grown = dict.fromkeys(
+            _changed(choice, (k, j))
+            for choice in kept
+            for k, size in enumerate(of.sizes)
+            if choice[k] == 0
+            for j in range(1, size)
+        )
+        values = answered(list(grown))
+        right = right and bool((values > 0).all())
+        held.append(right)
+        if not right:
+            break
+        kept = [list(grown)[k] for k in np.argsort(values, kind="stable")[:width]]
+    return tuple(all(held[:most]) for most in (1, 2, len(held))), len(answered.memory)
