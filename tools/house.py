@@ -115,9 +115,9 @@ def measures(root: Path = ROOT) -> list[Measure]:
         Measure("code lines of the method, those files", sum(code[p] for p in top), 1_600),
         Measure("code lines of pidlib", sum(code[p] for p in library), 8_500, held=9_420),
         Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000, held=16_060),
-        Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=3_890),
+        Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=4_010),
         Measure(
-            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=16_190
+            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=16_300
         ),
         Measure("lines of the largest file", lines[file], 400, file.relative_to(root)),
         Measure(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.contrast import ContrastTrial
-from experiments.contrast_rows import ENTAILED, before, contrasts, edited
+from experiments.words.contrast import ContrastTrial
+from experiments.words.contrast_rows import ENTAILED, before, contrasts, edited
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.attacks.wordnet import WordNet, wordnet_folder
 from pidlib.data.nli import fingerprint, load_nli

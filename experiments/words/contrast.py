@@ -11,11 +11,11 @@ import numpy as np
 
 from experiments.adapters import adapter_model, texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
-from experiments.contrast_rows import before, contrasts, edited
 from experiments.experiment import Experiment, Report, once
 from experiments.fine_tuning import fine_tuned
 from experiments.record import counted, packed
 from experiments.trial import WIENER, Trial, fit_rows
+from experiments.words.contrast_rows import before, contrasts, edited
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
@@ -61,7 +61,8 @@ class ContrastTrial(Experiment):
         }
         sums = {key: {"n": len(part), "sha256": fingerprint(part)} for key, part in sets.items()}
         right: dict[str, dict[str, np.ndarray]] = {}
-        judged = conditions(self, runs, report)
+        contenders = Contenders(self, runs, report)
+        judged = {name: contenders.condition(name) for name in contenders.names}
         for name, condition in judged.items():
             path = runs / self.name / "judged" / f"{name}.json"
             right[name] = _judged(condition, sets, sums, path)
@@ -90,45 +91,69 @@ class ContrastTrial(Experiment):
         }
 
 
-def conditions(trial: ContrastTrial, runs: Path, report: Report = print) -> dict[str, Condition]:
-    """Make all that is judged, as the recorded trial of the controls made them."""
-    plain = Trial(
-        trial.data,
-        trial.model,
-        controls=(("PD", 0.99),),
-        placebos=(),
-        rivals=("spelling",),
-        resources="ppdb",
-        seed=trial.seed,
-    )
-    recorded = Conditions(plain, runs, report)
-    model, tokenizer = recorded.model, recorded.tokenizer
-    controls = recorded.controls | {
-        control_name(TERMINAL, "both"): load_control(f"{trial.model}-terminal", model),
-        control_name(WIENER, trial.mix): Estimator.fit(
-            model,
-            tokenizer,
-            fit_rows(trial.data, ESTIMATED_ON[WIENER]),
-            recorded.edits(trial.mix),
-            rho=trial.rho,
+class Contenders:
+    """What is judged, made when it is asked for, as the recorded trial of the controls made it."""
+
+    def __init__(self, trial: Any, runs: Path, report: Report = print) -> None:
+        self.trial, self.runs, self.report = trial, runs, report
+        plain = Trial(
+            trial.data,
+            trial.model,
+            controls=(("PD", 0.99),),
+            placebos=(),
+            rivals=("spelling",),
+            resources="ppdb",
             seed=trial.seed,
-        ),
-    }
-    judged = {"none": recorded.bare}
-    judged |= {name: Condition(model, tokenizer, c, c.summary()) for name, c in controls.items()}
-    rows = fit_rows(trial.data, TUNED_ON)
-    copy = fine_tuned(
-        model,
-        tokenizer,
-        rows,
-        recorded.edits("both"),
-        runs / trial.name / "fine-tuned" / f"rate-{trial.rate:g}",
-        learning_rate=trial.rate,
-        seed=trial.seed,
-        report=report,
-    )
-    summary = tuned_summary(copy, len(rows), trial.rate)
-    return judged | {"fine-tuned": Condition(copy, tokenizer, None, summary)} | recorded.rivals
+        )
+        self.recorded = Conditions(plain, runs, report)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in the order of the tables."""
+        terminal, wiener = control_name(TERMINAL, "both"), control_name(WIENER, self.trial.mix)
+        return "none", control_name("PD", 0.99), terminal, wiener, "fine-tuned", "spelling"
+
+    def condition(self, name: str) -> Condition:
+        """One of them."""
+        none, pd, terminal, wiener, tuned, spelling = self.names
+        model, tokenizer = self.recorded.model, self.recorded.tokenizer
+        if name == none:
+            return self.recorded.bare
+        if name == tuned:
+            return self._fine_tuned()
+        if name == spelling:
+            return self.recorded.rivals[spelling]
+        if name == pd:
+            control = self.recorded.controls[pd]
+        elif name == terminal:
+            control = load_control(f"{self.trial.model}-terminal", model)
+        elif name == wiener:
+            control = self._wiener()
+        else:
+            raise ValueError(f"no contender {name!r}; known: {list(self.names)}")
+        return Condition(model, tokenizer, control, control.summary())
+
+    def _wiener(self) -> Estimator:
+        trial, recorded = self.trial, self.recorded
+        rows, edits = fit_rows(trial.data, ESTIMATED_ON[WIENER]), recorded.edits(trial.mix)
+        settings = {"rho": trial.rho, "seed": trial.seed}
+        return Estimator.fit(recorded.model, recorded.tokenizer, rows, edits, **settings)
+
+    def _fine_tuned(self) -> Condition:
+        trial, recorded = self.trial, self.recorded
+        rows = fit_rows(trial.data, TUNED_ON)
+        copy = fine_tuned(
+            recorded.model,
+            recorded.tokenizer,
+            rows,
+            recorded.edits("both"),
+            self.runs / trial.name / "fine-tuned" / f"rate-{trial.rate:g}",
+            learning_rate=trial.rate,
+            seed=trial.seed,
+            report=self.report,
+        )
+        summary = tuned_summary(copy, len(rows), trial.rate)
+        return Condition(copy, recorded.tokenizer, None, summary)
 
 
 def _judged(

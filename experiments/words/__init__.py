@@ -1,0 +1,1 @@
+"""Trials of what one word does: exact robustness, and changes of meaning."""
