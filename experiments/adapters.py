@@ -66,6 +66,7 @@ class Training:
     seed: int = 0
     base: str = MINILM.name
     start_epochs: int = 3
+    n: int | None = None  # rows of each source, at most
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -75,7 +76,8 @@ class Training:
             return {"targets": targets, "trained": ("classifier",), "learning_rate": 3e-4}
         if self.base == SMOLLM2.name:
             targets = tuple(f"{name}_proj" for name in ("q", "k", "v", "o", "gate", "up", "down"))
-            return {"targets": targets, "trained": ("score",), "learning_rate": 3e-4}
+            rates = {"learning_rate": 3e-4, "rank": 8, "alpha": 16}
+            return {"targets": targets, "trained": ("score",)} | rates
         return {"targets": TARGETS, "trained": ("score",)} if self.kind == "decoder" else {}
 
     @property
@@ -98,7 +100,7 @@ TRAININGS = {
     "minilm-opt": Training("decoder"),
     "mpnet-nli": Training(base=MPNET.name, start_epochs=1),
     "mpnet-nli-freelb": Training("freelb", base=MPNET.name, start_epochs=1),
-    "smollm2-nli": Training(base=SMOLLM2.name, start_epochs=1),
+    "smollm2-nli": Training(base=SMOLLM2.name, start_epochs=1, n=4500),
 }
 
 
@@ -149,7 +151,9 @@ def make_adapter(
         raise ValueError(f"n = {n} makes a trial; name its folder with target (--target)")
     training, started = TRAININGS[name], time.perf_counter()
     base = EMBEDDED[training.base]
-    train, validation = ({k: _first(part, n) for k, part in of.items()} for of in training_data(n))
+    train, validation = (
+        {k: _first(part, n or training.n) for k, part in of.items()} for of in training_data(n)
+    )
     report(f"training pairs: { {key: len(part) for key, part in train.items()} }")
     settings = settings or LoraSettings(epochs=training.epochs)
     model, stages = _train(name, runs, settings, train, validation, report, every)
