@@ -36,9 +36,8 @@ PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("nega
 ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
 STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
 TUNED_ON = ESTIMATED_ON[TERMINAL]
-# of larger models: rows of a terminal fit, in bfloat16, and the rank kept of A - I (whole, 12 maps
-# of width 768 take 28 MB)
-LARGE = {"mpnet-nli": (3000, 96)}
+# of larger models: rank kept of A - I (whole, 12 maps of width 768 take 28 MB); fitted in bfloat16
+THIN = {"mpnet-nli": 96}
 
 
 @dataclass(frozen=True)
@@ -134,8 +133,8 @@ class Conditions:
     def _estimating(self, pair: tuple[str, str], model: Any, folder: Path) -> Estimator | None:
         """Choose an estimating control on held-out rows, once; it is kept in a folder."""
         rule, mix = pair
-        n, rank = LARGE.get(self.trial.model, (ESTIMATED_ON[rule], None))
-        rows, held = fit_rows(self.learnt_on, n), held_rows(self.learnt_on)
+        rank = THIN.get(self.trial.model)
+        rows, held = fit_rows(self.learnt_on, ESTIMATED_ON[rule]), held_rows(self.learnt_on)
         settings = {
             "weights": self.weights(model),
             "seed": self.trial.seed,
