@@ -183,6 +183,7 @@ def plain(root: Path = ROOT, twin: Path = STORED) -> int:
         own = [str(Path(place) / p) for p in set(config["sphinx"]["local_extensions"].values())]
         paths = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
         env = environment() | {"BOOK_STORED_OUTPUTS": "1", "PYTHONPATH": paths}
+        env["BOOK_LIVE"] = str(root / "_build" / "live")  # the weights are not made twice
         for name in {Path(name).parts[0] for name in PAGES + LIBRARY} & set(os.listdir(root)):
             path = root / name
             copy = shutil.copytree if path.is_dir() else shutil.copyfile
