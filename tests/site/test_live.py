@@ -1,0 +1,462 @@
+"""The live page answers as the library does, from a file, with nothing asked of anybody.
+
+LIVE_ROWS=all compares all 600 pairs under each control too; by default 100 of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from bs4 import BeautifulSoup
+
+from contents import RESULTS
+from live import controls
+from pidlib import load_model, load_nli, read_states
+from pidlib.data.batches import encode
+from pidlib.evaluation.trial_results import stored_rows
+from tests.site.test_browser import AXE, BROWSER, CONTRAST, FLAGS, NARROWEST, pytestmark  # noqa: F401
+
+SIDES = ("premise", "hypothesis")
+CONDITIONS = ("none", "pd", "terminal", "noise")
+CLEAN, CHANGED = 500, 50  # pairs of the test set; of each recipe the first that turned the answer
+SOME = [*range(50), *range(500, 525), *range(550, 575)]  # of the 600, under each control
+SEED = 3
+LARGEST = 36_000_000
+READ = """([rows, condition, more]) => rows.reduce(async (before, row) => {
+  const done = await before, found = await live.read(row, condition, { states: false, ...more });
+  return [...done, [found.probabilities, found.tokens.map((token) => token.id)]];
+}, [])"""
+ODD = [
+    "Café DÉJÀ-vu, naïve Ǆ ΣΊΣΥΦΟΣ!",
+    "日本 is far; so is x\u0000\u200b\ufffdy\tz\r\nw",
+    "don't [SEP] [mask] ([CLS]) 3.5% €5 ☃ rеd youոg",
+    "a" * 120 + " unhappiness supercalifragilistic",
+    "\u00a0two\u2003spaces\ufeffhere\u0085there “quoted” — dash… 𝒳 👍🏽",
+]
+
+
+def turned(rows, recipe) -> list[dict]:
+    """The first rows of the test set whose stored attack turned the answer."""
+    every = stored_rows(rows, "captions", recipe, RESULTS, "minilm-nli")
+    return [row for row in every if row["kind"] == "succeeded"][:CHANGED]
+
+
+@pytest.fixture(scope="module")
+def library():
+    """The model, its tokenizer and the controls of the page."""
+    model, tokenizer = load_model("minilm-nli")
+    return model, tokenizer, controls(model, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[dict]:
+    rows = load_nli("captions", split="test")
+    changed = [row for recipe in ("textfooler", "textbugger") for row in turned(rows, recipe)]
+    return [{side: row[side] for side in SIDES} for row in [*rows.select(range(CLEAN)), *changed]]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as running:
+        started = running.chromium.launch(executable_path=BROWSER, headless=True, args=FLAGS)
+        yield started
+        started.close()
+
+
+class Live:
+    """The page, opened as a file; what it asked for and what went wrong."""
+
+    def __init__(self, browser, site, query="", width=1280, before=""):
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
+        if before:
+            self.context.add_init_script(before)
+        self.context.set_default_timeout(15_000)
+        self.page, self.asked, self.wrong = self.context.new_page(), [], []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.address = f"{site.as_uri()}/book/live.html{query}"
+
+    def go(self):
+        self.page.goto(self.address)
+        return self.page
+
+    def load(self):
+        self.go().click("#live-load")
+        self.settled()
+        return self.page
+
+    def settled(self):
+        """Wait until what is shown answers what was asked last."""
+        self.page.wait_for_timeout(200)  # a keystroke counts after 150 ms
+        self.page.wait_for_function(
+            "live.state.engine && !live.state.busy"
+            " && +document.querySelector('#live').dataset.version === live.state.wanted",
+            timeout=60_000,
+        )
+
+    def text(self, name: str) -> str:
+        return self.page.inner_text(f"#live-{name}")
+
+    def seconds(self) -> list[float]:
+        told = self.page.get_attribute("#live", "data-answered")
+        return [float(part) for part in told.split()]
+
+
+@pytest.fixture
+def opened(browser, site):
+    """A maker of pages; they are closed afterwards."""
+    made = []
+
+    def open_page(*given, **more):
+        made.append(Live(browser, site, *given, **more))
+        return made[-1]
+
+    yield open_page
+    for one in made:
+        one.context.close()
+
+
+@pytest.fixture(scope="module")
+def ready(browser, site):
+    """One page with the model, for the tests that leave it as it was."""
+    one = Live(browser, site)
+    one.load()
+    yield one
+    one.context.close()
+
+
+def normals(seed: int, t: int, rows: int, width: int) -> torch.Tensor:
+    """The page's noise (rows, width) before it is scaled: mulberry32, then Box and Muller."""
+    whole, steps = 2**32, np.arange(1, width + 1, dtype=np.uint64) * 0x6D2B79F5
+    starts = [
+        (seed + 1) * 0x9E3779B1 % whole
+        ^ (t + 1) * 0x85EBCA6B % whole
+        ^ (m + 1) * 0xC2B2AE35 % whole
+        for m in range(rows)
+    ]
+    z = ((np.array(starts, dtype=np.uint64)[:, None] + steps) % whole).astype(np.uint32)
+    one, seven, fourteen, odd = map(np.uint32, (15, 7, 14, 61))
+    state = (z ^ (z >> one)) * (z | np.uint32(1))
+    state ^= state + (state ^ (state >> seven)) * (state | odd)
+    uniform = (state ^ (state >> fourteen)) / whole
+    far, angle = np.sqrt(-2 * np.log(1 - uniform[:, ::2])), 2 * np.pi * uniform[:, 1::2]
+    return torch.from_numpy(np.stack([far * np.cos(angle), far * np.sin(angle)], -1)).reshape(
+        rows, width
+    )
+
+
+def noise(t: int, u: torch.Tensor, _mask) -> torch.Tensor:
+    """The page's noise in place of u, of its size at each token."""
+    drawn = normals(SEED, t, *u.shape[1:]).to(u)
+    return drawn / drawn.norm(dim=-1, keepdim=True) * u.norm(dim=-1, keepdim=True)
+
+
+def under(library, condition: str, strength: float = 1.0):
+    """The library's model under a condition of the page, as a context."""
+    model, _, of = library
+    if condition == "none":
+        return nullcontext()
+    if condition == "noise":
+        return of["pd"].attached(model, instead=noise)
+    scaled = None if strength == 1.0 else lambda t, u, mask: strength * u
+    return of[condition].attached(model, instead=scaled)
+
+
+def by_library(library, rows, condition: str, strength: float = 1.0):
+    model, tokenizer, _ = library
+    shares = []
+    with under(library, condition, strength), torch.inference_mode():
+        for start in range(0, len(rows), 25):
+            logits = model(**encode(tokenizer, rows[start : start + 25])).logits
+            shares += logits.softmax(-1).tolist()
+    return np.array(shares)
+
+
+def by_page(ready, rows, condition: str, **more):
+    found = []
+    for start in range(0, len(rows), 25):
+        given = [rows[start : start + 25], condition, {"seed": SEED, "strength": 1, **more}]
+        found += ready.page.evaluate(READ, given)
+    return np.array([shares for shares, _ in found]), [ids for _, ids in found]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_page_answers_as_the_library_does(ready, library, pairs, condition, record_property):
+    whole = condition == "none" or os.environ.get("LIVE_ROWS") == "all"
+    rows = pairs if whole else [pairs[k] for k in SOME]
+    wanted = by_library(library, rows, condition)
+    shares, ids = by_page(ready, rows, condition)
+    same = int((shares.argmax(1) == wanted.argmax(1)).sum())
+    off = float(np.abs(shares - wanted).mean())
+    print(f"{condition}: {same} of {len(rows)} answers, probabilities {off:.4f} apart")
+    record_property("agreement", f"{same}/{len(rows)}, {off:.4f}")
+    assert same >= 0.99 * len(rows) and off < 0.02
+    tokenizer = library[1]
+    assert ids == [tokenizer(row["premise"], row["hypothesis"])["input_ids"] for row in rows]
+
+
+def test_strength_multiplies_the_push(ready, library, pairs):
+    for condition in ("pd", "terminal"):
+        wanted = by_library(library, pairs[:10], condition, 1.7)
+        shares, _ = by_page(ready, pairs[:10], condition, strength=1.7)
+        assert np.abs(shares - wanted).mean() < 0.02
+    still, _ = by_page(ready, pairs[:3], "noise", strength=0)
+    assert np.allclose(still, by_page(ready, pairs[:3], "none")[0])
+
+
+def test_odd_texts_are_cut_as_the_library_cuts_them(ready, library):
+    rows = [{"premise": text, "hypothesis": ODD[0]} for text in ODD]
+    _, ids = by_page(ready, rows, "none")
+    cut = library[1]
+    assert ids == [cut(row["premise"], row["hypothesis"])["input_ids"] for row in rows]
+
+
+def test_states_are_those_of_the_library(ready, library, pairs):
+    model, tokenizer, _ = library
+    read = "async ([row, name]) => (await live.read(row, name)).states.map((x) => [...x])"
+    far = []
+    for condition in ("none", "pd", "terminal"):
+        with under(library, condition), torch.inference_mode():
+            wanted = read_states(model, encode(tokenizer, pairs[500:501])).values
+        states = ready.page.evaluate(read, [pairs[500], condition])
+        for mine, theirs in zip(states, wanted, strict=True):
+            off = torch.tensor(mine) - theirs.flatten()
+            far.append(float(off.norm() / theirs.norm()))
+    print("relative distances of states:", [f"{one:.3f}" for one in far])
+    assert max(far) < 0.1
+
+
+def test_answers_come_soon(opened):
+    one = opened()
+    page = one.go()
+    assert not [url for url in one.asked if "part-" in url]  # loaded only when asked
+    page.click("#live-load")
+    page.wait_for_selector("#live-answers td", timeout=10_000)
+    one.settled()
+    for key in ("x", "Backspace"):
+        page.press("#live-hypothesis", key)
+        one.settled()
+        first, every = one.seconds()
+        assert first < 1.5 and every < 5
+    assert one.wrong == []
+    own = one.address.removesuffix("book/live.html")
+    assert [url for url in one.asked if not url.startswith((own, "data:", "blob:"))] == []
+
+
+def test_the_size_is_said_and_small(site, opened):
+    folder = site / "_static" / "live"
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    assert size < LARGEST
+    opened_page = opened()
+    opened_page.go()
+    assert abs(int(opened_page.text("size").split()[0]) - size / 1e6) < 1
+
+
+def test_examples_are_stored_attacks_that_do_as_they_say(site, ready, library):
+    page = BeautifulSoup((site / "book/live.html").read_text(), "lxml")
+    rows = load_nli("captions", split="test")
+    back = []
+    for one in json.loads(page.select_one("#live-examples").string):
+        stored = stored_rows(rows, "captions", one["recipe"], RESULTS, "minilm-nli")[one["id"]]
+        row = rows[one["id"]]
+        assert stored["kind"] == "succeeded" and one["now"] == {k: stored[k] for k in SIDES}
+        assert one["clean"] == {k: row[k] for k in SIDES}
+        answers = [by_page(ready, [one["now"]], c, seed=0)[0].argmax() for c in CONDITIONS]
+        assert by_page(ready, [one["clean"]], "none")[0].argmax() == row["label"] != answers[0]
+        back.append(
+            [name for name, a in zip(CONDITIONS, answers, strict=True) if a == row["label"]]
+        )
+    both = ["pd", "terminal"]
+    assert back == [both, [*both, "noise"], ["noise"], both, []]
+
+
+def test_the_address_is_shown_as_text(opened):
+    bad = "?premise=%3Cimg%20src%3Dx%20onerror%3D%22window.ran%3D1%22%3E%20A%20dog.&hypothesis=%3Cscript%3Ewindow.ran%3D1%3C/script%3E"
+    one = opened(bad)
+    page = one.load()
+    assert page.input_value("#live-premise") == '<img src=x onerror="window.ran=1"> A dog.'
+    assert page.input_value("#live-hypothesis") == "<script>window.ran=1</script>"
+    assert page.query_selector("#live img") is None and page.evaluate("window.ran") is None
+    assert "one" not in one.text("fault") and one.page.is_visible("#live-answers td")
+    page.fill("#live-premise", "A cat & a <b>dog</b>.")
+    one.settled()
+    link = page.get_attribute("#live-address", "href")
+    page.goto(one.address.split("?")[0] + link)
+    assert page.input_value("#live-premise") == "A cat & a <b>dog</b>."
+    assert one.wrong == []
+
+
+def test_bad_texts_are_named_and_the_page_goes_on(opened):
+    one = opened()
+    page = one.load()
+    fault = "#live-fault:visible:has-text('{}')"
+    page.fill("#live-premise", "  ")
+    page.wait_for_selector(fault.format("The premise is empty"))
+    page.fill("#live-premise", "many words " * 4000)
+    page.wait_for_selector(fault.format("this page reads at most 128"))
+    page.fill("#live-premise", "A snowman ☃ melts.")
+    one.settled()
+    assert "It does not know ☃" in one.text("tokens-caption")
+    assert not page.is_visible("#live-fault")
+    assert one.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (None, "part-03.js is missing"),
+        ('livePart(3,"AAAA");', "part-03.js is broken: it has another length"),
+        ('livePart(3,"' + "A" * 2_097_152 + '");', "part-03.js is broken: its checksum differs"),
+        ("", "part-03.js is broken: no weights are in it"),
+    ],
+)
+def test_missing_or_broken_weights_are_named(opened, body, said):
+    one = opened()
+    mended = []
+
+    def answer(route):
+        if mended:
+            return route.continue_()
+        if body is None:
+            return route.abort()
+        return route.fulfill(body=body, content_type="text/javascript")
+
+    one.page.route("**/part-03.js", answer)  # before the page is opened: it is a file
+    page = one.go()
+    page.click("#live-load")
+    page.wait_for_selector(f"#live-fault:visible:has-text('{said}')")
+    page.click("#live-typo")  # the rest of the page works
+    mended.append(True)
+    page.click("#live-load")
+    one.settled()
+    assert not page.is_visible("#live-fault")
+    assert one.wrong == []
+
+
+def test_without_the_manifest_the_page_says_so(opened):
+    one = opened()
+    one.page.route("**/manifest.js", lambda route: route.abort())
+    one.go()
+    assert "manifest.js is missing" in one.text("fault")
+    assert one.wrong == []
+
+
+def test_a_download_can_be_cancelled_and_begun_again(opened):
+    one = opened()
+    held = []
+
+    def hold(route):
+        if held:
+            return route.continue_()
+        return held.append(route)
+
+    one.page.route("**/part-05.js", hold)
+    page = one.go()
+    page.click("#live-load")
+    page.wait_for_selector("#live-status:has-text('part 5 of')")
+    page.click("#live-cancel")
+    page.wait_for_selector("#live-status:has-text('Cancelled')")
+    assert not page.is_visible("#live-progress")
+    held[0].abort()
+    page.click("#live-load")
+    one.settled()
+    assert page.is_visible("#live-answers td") and one.wrong == []
+
+
+def test_a_browser_without_workers_is_told(opened):
+    one = opened(before="delete window.Worker")
+    page = one.go()
+    assert "no workers" in one.text("fault") and page.is_disabled("#live-load")
+    before = page.input_value("#live-premise") + page.input_value("#live-hypothesis")
+    page.click("#live-typo")
+    assert page.input_value("#live-premise") + page.input_value("#live-hypothesis") != before
+    assert one.wrong == []
+
+
+def test_keyboard_alone_reaches_everything(opened):
+    one = opened()
+    page = one.go()
+    page.focus("#live-load")
+    page.keyboard.press("Enter")
+    one.settled()
+    reached = []
+    page.focus("#live-premise")
+    for _ in range(24):
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.name"))
+        page.keyboard.press("Tab")
+    wanted = "premise hypothesis example typo synonym attack back keep address condition strength"
+    assert [name for name in wanted.split() if f"live-{name}" not in reached] == []
+    page.focus("[name=live-condition]:checked")
+    page.keyboard.press("ArrowRight")
+    page.focus("#live-strength")
+    page.keyboard.press("ArrowRight")
+    one.settled()
+    assert one.text("strength-value") == "1.1"
+    assert "under P-D control" in one.text("distances")
+    assert page.get_attribute("#live-status", "aria-live") == "polite"
+    heads = page.locator("#live-results table :is(th, td)").evaluate_all(
+        "all => all.filter((e) => e.tagName === 'TH' && !e.scope).length"
+    )
+    assert heads == 0
+
+
+def test_words_of_other_lengths_are_compared_as_wholes(ready):
+    units = ready.page.evaluate(
+        """async () => {
+          const read = (premise) => live.read({ premise, hypothesis: "He runs." }, "none");
+          const [a, b] = [await read("A man sings loudly."), await read("A tall man snigs loudly.")];
+          const units = liveWords.units(a.tokens, b.tokens);
+          const far = liveWords.distances(units, a.states, b.states, 384);
+          return units.map(({ name, was, at }, k) => [name, was, at.length, far[k] && far[k].length]);
+        }"""
+    )
+    assert ["tall", None, 1, None] in units and ["man", "man", 1, 7] in units
+    changed = [unit for unit in units if unit[1] == "sings"]
+    assert len(changed) == 1 and changed[0][2] > 1 and changed[0][3] == 7
+    assert all(was == name for name, was, *_ in units if was not in (None, "sings"))
+
+
+def test_an_attack_shows_its_steps(opened):
+    one = opened("?premise=Four physicians in blue shirts are dancing on the street."
+                 "&hypothesis=Four doctors wearing blue shirts are dancing outside.")  # fmt: skip
+    page = one.load()
+    page.click("#live-attack")
+    page.wait_for_selector("#live-attack:not(:disabled)", timeout=60_000)
+    one.settled()
+    steps = page.locator("#live-steps li").all_inner_texts()
+    assert len(steps) > 1 and "readings, under no control" in steps[-1]
+    assert "Turned from entailment" in steps[-1]
+    assert "✓" not in page.inner_text("#live-answers tbody tr td:nth-child(2)")
+    assert "are left, and the answer turns" in steps[-2]
+    page.click("#live-back")
+    one.settled()
+    assert page.input_value("#live-hypothesis").startswith("Four doctors wearing")
+    page.click("#live-attack")
+    page.click("#live-stop")
+    page.wait_for_selector("#live-attack:not(:disabled)")
+    assert page.locator("#live-steps li").last.inner_text() == "Stopped."
+    assert one.wrong == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_answered_page_can_be_read_by_all(opened, width, theme):
+    from axe_playwright_python.base import AXE_FILE_PATH
+
+    one = opened(width=width, before=f"localStorage.mode = localStorage.theme = '{theme}'")
+    page = one.load()
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate(AXE_FILE_PATH.read_text())
+    assert page.evaluate(AXE, {"resultTypes": ["violations"]}) == []
+    assert page.evaluate(CONTRAST) == []
+    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(over) <= 0
+    page.set_viewport_size({"width": NARROWEST, "height": 900})
+    assert page.evaluate(over) <= 0
