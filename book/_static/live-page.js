@@ -5,6 +5,7 @@
   const folder = new URL("live/", document.currentScript.src);
   const NAMES = { none: "no control", pd: "P-D control", terminal: "terminal control",
     noise: "noise of P-D's size" };
+  const EDITS = ["premise", "hypothesis", "example", "typo", "synonym", "attack", "back", "keep"];
   const LIMIT = 80;  // readings of an attack
   const state = { engine: null, clean: null, cleanAnswers: new Map(), found: {}, wanted: 0, busy: false,
     seed: 0, stopped: true };
@@ -24,7 +25,10 @@
         this.waiting.delete(id);
         if (said) failed(new Error(said)); else done(value);
       };
-      this.worker.onerror = (event) => this.close(event.message || "the worker stopped");
+      this.worker.onerror = (event) => {
+        this.close(event.message || "the worker stopped");
+        if (state.engine === this) lost();
+      };
     }
     ask(job, given) {
       return new Promise((done, failed) => {
@@ -42,6 +46,14 @@
   function fault(text) {
     $("fault").textContent = text;
     $("fault").hidden = !text;
+  }
+
+  /* A worker that broke down takes the weights with it. */
+  function lost() {
+    state.engine = null;
+    $("load").hidden = $("load").disabled = false;
+    $("attack").disabled = true;
+    fault("The worker that ran the model broke down. “Load the model” starts it anew.");
   }
 
   function say(text) { $("status").textContent = text; }
@@ -112,8 +124,11 @@
   const condition = () => document.querySelector("[name=live-condition]:checked").value;
   const strength = () => Number($("strength").value);
   const sentences = () => ({ premise: $("premise").value, hypothesis: $("hypothesis").value });
-  const read = (pair, under, more) => state.engine.ask("answer",
-    { ...pair, condition: under, strength: strength(), seed: state.seed, ...more });
+  const dials = () => ({ strength: strength(), seed: state.seed });
+  const read = async (pair, under, more) => {
+    if (!state.engine) throw new Error("The model is not loaded.");
+    return state.engine.ask("answer", { ...pair, condition: under, ...dials(), ...more });
+  };
 
   /* Something changed: what is on its way is finished and thrown away, then asked anew. */
   async function refresh() {
@@ -161,7 +176,9 @@
     const known = state.cleanAnswers, clean = state.clean;
     if (known.size > 12) known.clear();
     if (!known.has(key)) {
-      const found = await read(clean, under);
+      const found = await read(clean, under).catch(({ message }) => {
+        throw new Error(`The clean form cannot be read. ${message} “Take these as the clean form” puts others in its place.`);
+      });
       if (clean === state.clean) known.set(key, found);
       return found;
     }
@@ -242,7 +259,7 @@
       const { probabilities } = state.found[name], top = Math.max(...probabilities);
       const head = element("th", NAMES[name], { className: name === shown ? "shown" : "" });
       return [head, ...probabilities.map((share) => {
-        const made = element("td", `${percent(share)} %${share === top ? " ✓" : ""}`);
+        const made = element("td", `${percent(share)} %${share === top ? " ●" : ""}`);
         made.style.setProperty("--share", `${percent(share, 1)}%`);
         if (share === top) made.className = "top";
         return made;
@@ -284,12 +301,12 @@
   }
 
   async function attack() {
-    const start = sentences(), under = condition();
+    const start = sentences(), under = condition(), more = { states: false, ...dials() };
     if (!start.premise.trim() || !start.hypothesis.trim()) return refresh();
     keep(start);
     state.stopped = false;
     state.busy = true;  // no other answer meanwhile
-    for (const name of ["attack", "typo", "synonym", "back", "keep"]) $(name).disabled = true;
+    for (const name of EDITS) $(name).disabled = true;
     $("stop").hidden = $("steps").hidden = false;
     $("steps").replaceChildren();
     const note = (text) => $("steps").append(element("li", text));
@@ -298,7 +315,7 @@
         sentences: start, groups: liveManifest.synonyms, limit: LIMIT,
         read: async (pair) => {
           if (state.stopped) throw new Error("stopped");
-          return (await read(pair, under, { states: false })).probabilities;
+          return (await read(pair, under, more)).probabilities;
         },
         report: ({ used: n, ranking, step }) => {
           if (ranking) say(`Attack, ${n} readings: how much does “${ranking.word}” matter?`);
@@ -315,7 +332,7 @@
     }
     state.busy = false;
     state.stopped = true;
-    for (const name of ["attack", "typo", "synonym", "back", "keep"]) $(name).disabled = false;
+    for (const name of EDITS) $(name).disabled = false;
     $("stop").hidden = true;
     edited();
   }

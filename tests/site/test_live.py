@@ -14,8 +14,8 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 
+import live
 from contents import RESULTS
-from live import controls
 from pidlib import load_model, load_nli, read_states
 from pidlib.data.batches import encode
 from pidlib.evaluation.trial_results import stored_rows
@@ -50,7 +50,7 @@ def turned(rows, recipe) -> list[dict]:
 def library():
     """The model, its tokenizer and the controls of the page."""
     model, tokenizer = load_model("minilm-nli")
-    return model, tokenizer, controls(model, tokenizer)
+    return model, tokenizer, live.controls(model, tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +259,34 @@ def test_the_size_is_said_and_small(site, opened):
     assert abs(int(opened_page.text("size").split()[0]) - size / 1e6) < 1
 
 
+def test_parts_are_made_once(tmp_path, monkeypatch):
+    made = []
+
+    def build(folder):
+        made.append(folder)
+        folder.mkdir()
+        (folder / "manifest.js").write_text("")
+
+    monkeypatch.setattr(live, "CACHE", tmp_path / "cache")
+    for name in ("one", "two"):
+        live.live_parts(tmp_path / name, build)
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["manifest.js"]
+    assert made == [tmp_path / "cache"]
+
+
+def test_eight_bits_keep_each_row_to_half_a_step():
+    blob, values = live.Blob(), torch.tensor([[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [3e-4, 1e-4, 0]])
+    blob.add("first", [1], "uint8")
+    blob.matrix("m", values)
+    arrays = [
+        np.frombuffer(blob.bytes, kind, size, start) for kind, start, size in blob.arrays.values()
+    ]
+    _, whole, scales = arrays
+    back = whole.reshape(3, 3) * scales[:, None]
+    assert (np.abs(back - values.numpy()) <= scales[:, None] / 2 + 1e-9).all()
+    assert [start % 4 for _, start, _ in blob.arrays.values()] == [0, 0, 0]
+
+
 def test_examples_are_stored_attacks_that_do_as_they_say(site, ready, library):
     page = BeautifulSoup((site / "book/live.html").read_text(), "lxml")
     rows = load_nli("captions", split="test")
@@ -301,7 +329,10 @@ def test_bad_texts_are_named_and_the_page_goes_on(opened):
     page.wait_for_selector(fault.format("The premise is empty"))
     page.fill("#live-premise", "many words " * 4000)
     page.wait_for_selector(fault.format("this page reads at most 128"))
+    page.click("#live-keep")
     page.fill("#live-premise", "A snowman ☃ melts.")
+    page.wait_for_selector(fault.format("The clean form cannot be read"))
+    page.click("#live-keep")
     one.settled()
     assert "It does not know ☃" in one.text("tokens-caption")
     assert not page.is_visible("#live-fault")
@@ -433,7 +464,7 @@ def test_an_attack_shows_its_steps(opened):
     steps = page.locator("#live-steps li").all_inner_texts()
     assert len(steps) > 1 and "readings, under no control" in steps[-1]
     assert "Turned from entailment" in steps[-1]
-    assert "✓" not in page.inner_text("#live-answers tbody tr td:nth-child(2)")
+    assert "●" not in page.inner_text("#live-answers tbody tr td:nth-child(2)")
     assert "are left, and the answer turns" in steps[-2]
     page.click("#live-back")
     one.settled()
