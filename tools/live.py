@@ -28,6 +28,7 @@ CACHE = Path(os.environ.get("BOOK_LIVE", BUILD / "live"))
 STEMS = ("pidlib", "tools/live.py")  # what the parts are made from
 PART = 3 * 2**19  # bytes of a part; of 3 bytes base64 makes 4 letters, so none is left over
 LENGTH = 128  # tokens that the page reads
+RUN = 96  # numbers that share a scale; with 384 six answers of 600 turn under a control, not two
 ROWS = 1000  # captions that the P-D control is fitted on
 PIECES = {  # parts of a block, and what the page calls them
     "attention.self.query": "query",
@@ -58,9 +59,9 @@ class Blob:
         """Append floats as they are: there are few."""
         self.add(name, values.detach().numpy(), "float32")
 
-    def matrix(self, name: str, values: Tensor) -> None:
-        """Append a matrix in 8 bits: each row has its own scale, so that its largest number is 127."""
-        values = values.detach().double()
+    def matrix(self, name: str, values: Tensor, run: int = RUN) -> None:
+        """Append a matrix in 8 bits: each run of numbers has a scale, so that its largest is 127."""
+        values = values.detach().double().reshape(-1, run)
         scales = values.abs().amax(1).clamp(min=1e-12) / 127
         self.add(name, (values / scales[:, None]).round().numpy(), "int8")
         self.vector(f"{name}.scale", scales)
@@ -74,7 +75,7 @@ def model_into(blob: Blob, model: Any, tokenizer: Any) -> None:
     blob.add("vocabulary", np.frombuffer(letters, np.uint8), "uint8")
     parts = model.state_dict()
     of = "bert.embeddings."
-    blob.matrix("words", parts[f"{of}word_embeddings.weight"])
+    blob.matrix("words", parts[f"{of}word_embeddings.weight"], model.config.hidden_size)
     places = parts[f"{of}position_embeddings.weight"][:LENGTH]
     kinds = parts[f"{of}token_type_embeddings.weight"]
     blob.matrix("places", places)

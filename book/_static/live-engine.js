@@ -48,8 +48,8 @@ function liveEngine(scope) {
       if (!scales || name === "words") continue;
       const width = arrays[name].length / scales.length;
       arrays[name] = Float32Array.from(arrays[name]);
-      for (let row = 0, k = 0; row < scales.length; row++)
-        for (const end = k + width; k < end; k++) arrays[name][k] *= scales[row];
+      for (let run = 0, k = 0; run < scales.length; run++)  // numbers that share a scale
+        for (const end = k + width; k < end; k++) arrays[name][k] *= scales[run];
     }
     const text = new TextDecoder().decode(arrays.vocabulary);
     vocabulary = new Map(text.split("\n").map((piece, place) => [piece, place]));

@@ -274,10 +274,10 @@ def test_parts_are_made_once(tmp_path, monkeypatch):
     assert made == [tmp_path / "cache"]
 
 
-def test_eight_bits_keep_each_row_to_half_a_step():
+def test_eight_bits_keep_each_run_to_half_a_step():
     blob, values = live.Blob(), torch.tensor([[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [3e-4, 1e-4, 0]])
     blob.add("first", [1], "uint8")
-    blob.matrix("m", values)
+    blob.matrix("m", values, 3)
     arrays = [
         np.frombuffer(blob.bytes, kind, size, start) for kind, start, size in blob.arrays.values()
     ]
