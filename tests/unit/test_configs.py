@@ -17,7 +17,6 @@ UNDER_WAY = {
     "trial-snli-test-mpnet-nli",
     "trial-mnli-matched-mpnet-nli",
     "wiener-snli-test-mpnet-nli",
-    "anatomy-snli-test-mpnet-nli",
     "exact-snli-test-minilm-nli",
 }
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
