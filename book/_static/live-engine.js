@@ -64,12 +64,12 @@ function liveEngine(scope) {
 
   /* Words of a text, each with its pieces. A piece that is no beginning of a word has ## before it. */
   function cut(text) {
-    const found = [];
+    const words = [];
     for (const stretch of text.split(SPECIAL)) {
-      if (SPECIAL.test(stretch)) found.push({ text: stretch, pieces: [stretch] });
-      else for (const word of wordsOf(stretch)) found.push({ text: word, pieces: piecesOf(word) });
+      if (SPECIAL.test(stretch)) words.push({ text: stretch, pieces: [stretch] });
+      else for (const word of wordsOf(stretch)) words.push({ text: word, pieces: piecesOf(word) });
     }
-    return found;
+    return words;
   }
 
   function wordsOf(text) {

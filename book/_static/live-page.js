@@ -7,7 +7,7 @@
     noise: "noise of P-D's size" };
   const EDITS = ["premise", "hypothesis", "example", "typo", "synonym", "attack", "back", "keep"];
   const LIMIT = 80;  // readings of an attack
-  const state = { engine: null, clean: null, cleanAnswers: new Map(), found: {}, wanted: 0, busy: false,
+  const state = { engine: null, clean: null, cleanAnswers: new Map(), answers: {}, wanted: 0, busy: false,
     seed: 0, stopped: true };
 
   // ---------------------------------------------------------------- the engine's worker
@@ -155,16 +155,16 @@
       if (!pair[side].trim()) throw new Error(`The ${side} is empty: type a sentence.`);
     const shown = condition();
     const order = [shown, ...Object.keys(NAMES).filter((name) => name !== shown)];
-    state.found = {};
+    state.answers = {};
     for (const name of order) {
-      const found = await read(pair, name);
+      const answer = await read(pair, name);
       const clean = await cleanAnswer($("same").checked ? name : "none");
       if (version !== state.wanted) return;
-      state.found[name] = { ...found, off: offsets(clean, found) };
+      state.answers[name] = { ...answer, off: offsets(clean, answer) };
       times.push(((performance.now() - start) / 1000).toFixed(2));
       show();
     }
-    const all = order.map((name) => `${NAMES[name]}: ${verdict(state.found[name])}`).join("; ");
+    const all = order.map((name) => `${NAMES[name]}: ${verdict(state.answers[name])}`).join("; ");
     say(`${all}. Answered in ${times[0]} s, all four in ${times[3]} s.`);
     $("live").dataset.answered = `${times[0]} ${times[3]}`;
     $("live").dataset.version = version;
@@ -176,20 +176,20 @@
     const known = state.cleanAnswers, clean = state.clean;
     if (known.size > 12) known.clear();
     if (!known.has(key)) {
-      const found = await read(clean, under).catch(({ message }) => {
+      const answer = await read(clean, under).catch(({ message }) => {
         throw new Error(`The clean form cannot be read. ${message} “Take these as the clean form” puts others in its place.`);
       });
-      if (clean === state.clean) known.set(key, found);
-      return found;
+      if (clean === state.clean) known.set(key, answer);
+      return answer;
     }
     return known.get(key);
   }
 
-  function offsets(clean, found) {
-    const units = liveWords.units(clean.tokens, found.tokens);
-    const far = liveWords.distances(units, clean.states, found.states, liveManifest.width);
+  function offsets(clean, answer) {
+    const units = liveWords.units(clean.tokens, answer.tokens);
+    const far = liveWords.distances(units, clean.states, answer.states, liveManifest.width);
     const known = far.filter(Boolean);
-    const means = found.states.map((_, t) =>
+    const means = answer.states.map((_, t) =>
       known.reduce((sum, row) => sum + row[t], 0) / known.length);
     return { units, far, means };
   }
@@ -203,10 +203,10 @@
   // ---------------------------------------------------------------- what is shown
 
   function element(tag, text = "", more = {}) {
-    const made = document.createElement(tag);
-    made.textContent = text;  // a reader's text is text, never markup
-    Object.assign(made, more);
-    return made;
+    const node = document.createElement(tag);
+    node.textContent = text;  // a reader's text is text, never markup
+    Object.assign(node, more);
+    return node;
   }
 
   function table(name, heads, rows) {
@@ -214,9 +214,9 @@
     const line = (cells, tag) => {
       const row = document.createElement("tr");
       cells.forEach((cell, k) => {
-        const made = cell instanceof Node ? cell : element(k ? tag : "th", cell);
-        if (made.tagName === "TH") made.scope = tag === "th" ? "col" : "row";
-        row.append(made);
+        const node = cell instanceof Node ? cell : element(k ? tag : "th", cell);
+        if (node.tagName === "TH") node.scope = tag === "th" ? "col" : "row";
+        row.append(node);
       });
       return row;
     };
@@ -227,24 +227,24 @@
   }
 
   function cellOf(share, most) {
-    const made = element("td", percent(share, share < 0.0995 ? 1 : 0));
-    made.style.setProperty("--far", `${Math.round(45 * Math.min(share / most, 1))}%`);
-    return made;
+    const node = element("td", percent(share, share < 0.0995 ? 1 : 0));
+    node.style.setProperty("--far", `${Math.round(45 * Math.min(share / most, 1))}%`);
+    return node;
   }
 
   function show() {
-    const { found } = state, shown = condition(), known = Object.keys(NAMES).filter((n) => found[n]);
-    if (!found[shown]) return;
+    const { answers } = state, shown = condition(), known = Object.keys(NAMES).filter((n) => answers[n]);
+    if (!answers[shown]) return;
     $("results").hidden = false;
     showAnswers(known, shown);
-    showTokens(found[shown]);
-    const steps = found[shown].states.map((_, t) => t);
-    livePicture($("picture"), known.map((name) => [name, NAMES[name], found[name].off.means]));
+    showTokens(answers[shown]);
+    const steps = answers[shown].states.map((_, t) => t);
+    livePicture($("picture"), known.map((name) => [name, NAMES[name], answers[name].off.means]));
     table("means", ["state", ...known.map((name) => NAMES[name])], steps.map((t) =>
-      [`x${t}`, ...known.map((name) => percent(found[name].off.means[t], 1))]));
-    const { units, far } = found[shown].off;
+      [`x${t}`, ...known.map((name) => percent(answers[name].off.means[t], 1))]));
+    const { units, far } = answers[shown].off;
     $("distances").caption.textContent = `Distance of each token from its clean form under ${NAMES[shown]}, in percent of its length`;
-    const most = Math.max(...known.flatMap((name) => found[name].off.far.filter(Boolean).flat()), 0.01);
+    const most = Math.max(...known.flatMap((name) => answers[name].off.far.filter(Boolean).flat()), 0.01);
     table("distances", ["token", ...steps.map((t) => `x${t}`)], units.map((unit, place) => {
       const head = element("th", unit.name);
       if (unit.was && unit.was !== unit.name) head.append(element("small", ` was ${unit.was}`));
@@ -256,13 +256,13 @@
 
   function showAnswers(known, shown) {
     table("answers", ["", ...liveManifest.labels], known.map((name) => {
-      const { probabilities } = state.found[name], top = Math.max(...probabilities);
+      const { probabilities } = state.answers[name], top = Math.max(...probabilities);
       const head = element("th", NAMES[name], { className: name === shown ? "shown" : "" });
       return [head, ...probabilities.map((share) => {
-        const made = element("td", `${percent(share)} %${share === top ? " ●" : ""}`);
-        made.style.setProperty("--share", `${percent(share, 1)}%`);
-        if (share === top) made.className = "top";
-        return made;
+        const node = element("td", `${percent(share)} %${share === top ? " ●" : ""}`);
+        node.style.setProperty("--share", `${percent(share, 1)}%`);
+        if (share === top) node.className = "top";
+        return node;
       })];
     }));
   }
@@ -354,7 +354,7 @@
     for (const side of ["premise", "hypothesis"])
       $(side).oninput = () => { clearTimeout(waiting); waiting = setTimeout(edited, 150); };
     for (const radio of document.querySelectorAll("[name=live-condition]"))
-      radio.onchange = () => (state.found[radio.value] && !state.busy ? show() : refresh());
+      radio.onchange = () => (state.answers[radio.value] && !state.busy ? show() : refresh());
     $("strength").oninput = () => {
       $("strength-value").value = strength().toFixed(1);
       refresh();

@@ -7,10 +7,10 @@ function livePicture(box, lines) {
   const x = (t) => left + (t * (width - left - right)) / depth;
   const y = (value) => height - bottom - (value * (height - top - bottom)) / most;
   const make = (tag, attributes, text = "") => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    made.textContent = text;
-    return made;
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    node.textContent = text;
+    return node;
   };
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   svg.append(make("title", {}, "Mean distance of the tokens from their clean form"),

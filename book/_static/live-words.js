@@ -3,21 +3,21 @@ const liveWords = (() => {
   "use strict";
   const WORD = /[\p{L}\p{N}'’]+/gu;
 
-  const words = (text) => [...text.matchAll(WORD)].map((found) => found[0]);
+  const words = (text) => [...text.matchAll(WORD)].map((match) => match[0]);
 
   /* The text with its k-th word put in another's place; an empty word goes with its space. */
   function replaced(text, k, word) {
-    const found = [...text.matchAll(WORD)][k], end = found.index + found[0].length;
-    const before = text.slice(0, found.index);
+    const match = [...text.matchAll(WORD)][k], end = match.index + match[0].length;
+    const before = text.slice(0, match.index);
     return (word ? before : before.replace(/ $/, "")) + word + text.slice(end);
   }
 
   /* Words of the same group of the lexicon, capital where the word has one. */
   function synonyms(groups, word) {
     const small = word.toLowerCase();
-    const found = groups.filter((group) => group.includes(small)).flat().filter((w) => w !== small);
+    const others = groups.filter((group) => group.includes(small)).flat().filter((w) => w !== small);
     const capital = word[0] !== word[0].toLowerCase();
-    return [...new Set(found)].map((w) => (capital ? w[0].toUpperCase() + w.slice(1) : w));
+    return [...new Set(others)].map((w) => (capital ? w[0].toUpperCase() + w.slice(1) : w));
   }
 
   /* A slip after the first k letters: the next two swapped, the next one lost, or struck twice. */
@@ -89,13 +89,13 @@ const liveWords = (() => {
 
   /* Tokens in the words that they were cut from. */
   function grouped(tokens) {
-    const found = [];
+    const units = [];
     tokens.forEach(({ text, word, side }, place) => {
-      found[word] ??= { side, pieces: [], at: [] };
-      found[word].pieces.push(text);
-      found[word].at.push(place);
+      units[word] ??= { side, pieces: [], at: [] };
+      units[word].pieces.push(text);
+      units[word].at.push(place);
     });
-    return found;
+    return units;
   }
 
   /* Which clean word each word was: the pairing with the fewest words changed, added or lost. Words

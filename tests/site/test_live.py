@@ -28,8 +28,8 @@ SOME = [*range(50), *range(500, 525), *range(550, 575)]  # of the 600, under eac
 SEED = 3
 LARGEST = 36_000_000
 READ = """([rows, condition, more]) => rows.reduce(async (before, row) => {
-  const done = await before, found = await live.read(row, condition, { states: false, ...more });
-  return [...done, [found.probabilities, found.tokens.map((token) => token.id)]];
+  const done = await before, answer = await live.read(row, condition, { states: false, ...more });
+  return [...done, [answer.probabilities, answer.tokens.map((token) => token.id)]];
 }, [])"""
 ODD = [
     "Café DÉJÀ-vu, naïve Ǆ ΣΊΣΥΦΟΣ!",
@@ -105,31 +105,31 @@ class Live:
         return self.page.inner_text(f"#live-{name}")
 
     def seconds(self) -> list[float]:
-        told = self.page.get_attribute("#live", "data-answered")
-        return [float(part) for part in told.split()]
+        text = self.page.get_attribute("#live", "data-answered")
+        return [float(part) for part in text.split()]
 
 
 @pytest.fixture
 def opened(browser, site):
     """A maker of pages; they are closed afterwards."""
-    made = []
+    pages = []
 
     def open_page(*given, **more):
-        made.append(Live(browser, site, *given, **more))
-        return made[-1]
+        pages.append(Live(browser, site, *given, **more))
+        return pages[-1]
 
     yield open_page
-    for one in made:
-        one.context.close()
+    for shown in pages:
+        shown.context.close()
 
 
 @pytest.fixture(scope="module")
 def ready(browser, site):
     """One page with the model, for the tests that leave it as it was."""
-    one = Live(browser, site)
-    one.load()
-    yield one
-    one.context.close()
+    shown = Live(browser, site)
+    shown.load()
+    yield shown
+    shown.context.close()
 
 
 def normals(seed: int, t: int, rows: int, width: int) -> torch.Tensor:
@@ -180,11 +180,11 @@ def by_library(library, rows, condition: str, strength: float = 1.0):
 
 
 def by_page(ready, rows, condition: str, **more):
-    found = []
+    answers = []
     for start in range(0, len(rows), 25):
         given = [rows[start : start + 25], condition, {"seed": SEED, "strength": 1, **more}]
-        found += ready.page.evaluate(READ, given)
-    return np.array([shares for shares, _ in found]), [ids for _, ids in found]
+        answers += ready.page.evaluate(READ, given)
+    return np.array([shares for shares, _ in answers]), [ids for _, ids in answers]
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -229,26 +229,26 @@ def test_states_are_those_of_the_library(ready, library, pairs):
         for mine, theirs in zip(states, wanted, strict=True):
             off = torch.tensor(mine) - theirs.flatten()
             far.append(float(off.norm() / theirs.norm()))
-    print("relative distances of states:", [f"{one:.3f}" for one in far])
+    print("relative distances of states:", [f"{size:.3f}" for size in far])
     assert max(far) < 0.1
 
 
 def test_the_condition_shown_is_answered_first_and_weights_come_when_asked(opened):
-    one = opened()
-    page = one.go()
-    assert not [url for url in one.asked if "part-" in url]  # loaded only when asked
+    shown = opened()
+    page = shown.go()
+    assert not [url for url in shown.asked if "part-" in url]  # loaded only when asked
     page.click("#live-load")
     page.wait_for_selector("#live-answers td", timeout=60_000)
-    one.settled()
+    shown.settled()
     for key in ("x", "Backspace"):
         page.press("#live-hypothesis", key)
-        one.settled()
-        first, every = one.seconds()
+        shown.settled()
+        first, every = shown.seconds()
         assert 0 < first < every
         print(f"seconds to the answer shown and to all four: {first}, {every}")
-    assert one.wrong == []
-    own = one.address.removesuffix("book/live.html")
-    assert [url for url in one.asked if not url.startswith((own, "data:", "blob:"))] == []
+    assert shown.wrong == []
+    own = shown.address.removesuffix("book/live.html")
+    assert [url for url in shown.asked if not url.startswith((own, "data:", "blob:"))] == []
 
 
 def test_the_size_is_said_and_small(site, opened):
@@ -261,10 +261,10 @@ def test_the_size_is_said_and_small(site, opened):
 
 
 def test_parts_are_made_once(tmp_path, monkeypatch):
-    made = []
+    folders = []
 
     def build(folder):
-        made.append(folder)
+        folders.append(folder)
         folder.mkdir()
         (folder / "manifest.js").write_text("")
 
@@ -272,7 +272,7 @@ def test_parts_are_made_once(tmp_path, monkeypatch):
     for name in ("one", "two"):
         live.live_parts(tmp_path / name, build)
         assert [path.name for path in (tmp_path / name).iterdir()] == ["manifest.js"]
-    assert made == [tmp_path / "cache"]
+    assert folders == [tmp_path / "cache"]
 
 
 def test_eight_bits_keep_each_run_to_half_a_step():
@@ -292,13 +292,15 @@ def test_examples_are_stored_attacks_that_do_as_they_say(site, ready, library):
     page = BeautifulSoup((site / "book/live.html").read_text(), "lxml")
     rows = load_nli("captions", split="test")
     back = []
-    for one in json.loads(page.select_one("#live-examples").string):
-        stored = stored_rows(rows, "captions", one["recipe"], RESULTS, "minilm-nli")[one["id"]]
-        row = rows[one["id"]]
-        assert stored["kind"] == "succeeded" and one["now"] == {k: stored[k] for k in SIDES}
-        assert one["clean"] == {k: row[k] for k in SIDES}
-        answers = [by_page(ready, [one["now"]], c, seed=0)[0].argmax() for c in CONDITIONS]
-        assert by_page(ready, [one["clean"]], "none")[0].argmax() == row["label"] != answers[0]
+    for example in json.loads(page.select_one("#live-examples").string):
+        stored = stored_rows(rows, "captions", example["recipe"], RESULTS, "minilm-nli")[
+            example["id"]
+        ]
+        row = rows[example["id"]]
+        assert stored["kind"] == "succeeded" and example["now"] == {k: stored[k] for k in SIDES}
+        assert example["clean"] == {k: row[k] for k in SIDES}
+        answers = [by_page(ready, [example["now"]], c, seed=0)[0].argmax() for c in CONDITIONS]
+        assert by_page(ready, [example["clean"]], "none")[0].argmax() == row["label"] != answers[0]
         back.append(
             [name for name, a in zip(CONDITIONS, answers, strict=True) if a == row["label"]]
         )
@@ -308,23 +310,23 @@ def test_examples_are_stored_attacks_that_do_as_they_say(site, ready, library):
 
 def test_the_address_is_shown_as_text(opened):
     bad = "?premise=%3Cimg%20src%3Dx%20onerror%3D%22window.ran%3D1%22%3E%20A%20dog.&hypothesis=%3Cscript%3Ewindow.ran%3D1%3C/script%3E"
-    one = opened(bad)
-    page = one.load()
+    shown = opened(bad)
+    page = shown.load()
     assert page.input_value("#live-premise") == '<img src=x onerror="window.ran=1"> A dog.'
     assert page.input_value("#live-hypothesis") == "<script>window.ran=1</script>"
     assert page.query_selector("#live img") is None and page.evaluate("window.ran") is None
-    assert "one" not in one.text("fault") and one.page.is_visible("#live-answers td")
+    assert "one" not in shown.text("fault") and shown.page.is_visible("#live-answers td")
     page.fill("#live-premise", "A cat & a <b>dog</b>.")
-    one.settled()
+    shown.settled()
     link = page.get_attribute("#live-address", "href")
-    page.goto(one.address.split("?")[0] + link)
+    page.goto(shown.address.split("?")[0] + link)
     assert page.input_value("#live-premise") == "A cat & a <b>dog</b>."
-    assert one.wrong == []
+    assert shown.wrong == []
 
 
 def test_bad_texts_are_named_and_the_page_goes_on(opened):
-    one = opened()
-    page = one.load()
+    shown = opened()
+    page = shown.load()
     fault = "#live-fault:visible:has-text('{}')"
     page.fill("#live-premise", "  ")
     page.wait_for_selector(fault.format("The premise is empty"))
@@ -334,10 +336,10 @@ def test_bad_texts_are_named_and_the_page_goes_on(opened):
     page.fill("#live-premise", "A snowman ☃ melts.")
     page.wait_for_selector(fault.format("The clean form cannot be read"))
     page.click("#live-keep")
-    one.settled()
-    assert "It does not know ☃" in one.text("tokens-caption")
+    shown.settled()
+    assert "It does not know ☃" in shown.text("tokens-caption")
     assert not page.is_visible("#live-fault")
-    assert one.wrong == []
+    assert shown.wrong == []
 
 
 @pytest.mark.parametrize(
@@ -350,7 +352,7 @@ def test_bad_texts_are_named_and_the_page_goes_on(opened):
     ],
 )
 def test_missing_or_broken_weights_are_named(opened, body, said):
-    one = opened()
+    shown = opened()
     mended = []
 
     def answer(route):
@@ -360,28 +362,28 @@ def test_missing_or_broken_weights_are_named(opened, body, said):
             return route.abort()
         return route.fulfill(body=body, content_type="text/javascript")
 
-    one.page.route("**/part-03.js", answer)  # before the page is opened: it is a file
-    page = one.go()
+    shown.page.route("**/part-03.js", answer)  # before the page is opened: it is a file
+    page = shown.go()
     page.click("#live-load")
     page.wait_for_selector(f"#live-fault:visible:has-text('{said}')")
     page.click("#live-typo")  # the rest of the page works
     mended.append(True)
     page.click("#live-load")
-    one.settled()
+    shown.settled()
     assert not page.is_visible("#live-fault")
-    assert one.wrong == []
+    assert shown.wrong == []
 
 
 def test_without_the_manifest_the_page_says_so(opened):
-    one = opened()
-    one.page.route("**/manifest.js", lambda route: route.abort())
-    one.go()
-    assert "manifest.js is missing" in one.text("fault")
-    assert one.wrong == []
+    shown = opened()
+    shown.page.route("**/manifest.js", lambda route: route.abort())
+    shown.go()
+    assert "manifest.js is missing" in shown.text("fault")
+    assert shown.wrong == []
 
 
 def test_a_download_can_be_cancelled_and_begun_again(opened):
-    one = opened()
+    shown = opened()
     held = []
 
     def hold(route):
@@ -389,8 +391,8 @@ def test_a_download_can_be_cancelled_and_begun_again(opened):
             return route.continue_()
         return held.append(route)
 
-    one.page.route("**/part-05.js", hold)
-    page = one.go()
+    shown.page.route("**/part-05.js", hold)
+    page = shown.go()
     page.click("#live-load")
     page.wait_for_selector("#live-status:has-text('part 5 of')")
     page.click("#live-cancel")
@@ -398,26 +400,26 @@ def test_a_download_can_be_cancelled_and_begun_again(opened):
     assert not page.is_visible("#live-progress")
     held[0].abort()
     page.click("#live-load")
-    one.settled()
-    assert page.is_visible("#live-answers td") and one.wrong == []
+    shown.settled()
+    assert page.is_visible("#live-answers td") and shown.wrong == []
 
 
 def test_a_browser_without_workers_is_told(opened):
-    one = opened(before="delete window.Worker")
-    page = one.go()
-    assert "no workers" in one.text("fault") and page.is_disabled("#live-load")
+    shown = opened(before="delete window.Worker")
+    page = shown.go()
+    assert "no workers" in shown.text("fault") and page.is_disabled("#live-load")
     before = page.input_value("#live-premise") + page.input_value("#live-hypothesis")
     page.click("#live-typo")
     assert page.input_value("#live-premise") + page.input_value("#live-hypothesis") != before
-    assert one.wrong == []
+    assert shown.wrong == []
 
 
 def test_keyboard_alone_reaches_everything(opened):
-    one = opened()
-    page = one.go()
+    shown = opened()
+    page = shown.go()
     page.focus("#live-load")
     page.keyboard.press("Enter")
-    one.settled()
+    shown.settled()
     reached = []
     page.focus("#live-premise")
     for _ in range(24):
@@ -429,9 +431,9 @@ def test_keyboard_alone_reaches_everything(opened):
     page.keyboard.press("ArrowRight")
     page.focus("#live-strength")
     page.keyboard.press("ArrowRight")
-    one.settled()
-    assert one.text("strength-value") == "1.1"
-    assert "under P-D control" in one.text("distances")
+    shown.settled()
+    assert shown.text("strength-value") == "1.1"
+    assert "under P-D control" in shown.text("distances")
     assert page.get_attribute("#live-status", "aria-live") == "polite"
     heads = page.locator("#live-results table :is(th, td)").evaluate_all(
         "all => all.filter((e) => e.tagName === 'TH' && !e.scope).length"
@@ -456,25 +458,25 @@ def test_words_of_other_lengths_are_compared_as_wholes(ready):
 
 
 def test_an_attack_shows_its_steps(opened):
-    one = opened("?premise=Four physicians in blue shirts are dancing on the street."
+    shown = opened("?premise=Four physicians in blue shirts are dancing on the street."
                  "&hypothesis=Four doctors wearing blue shirts are dancing outside.")  # fmt: skip
-    page = one.load()
+    page = shown.load()
     page.click("#live-attack")
     page.wait_for_selector("#live-attack:not(:disabled)", timeout=60_000)
-    one.settled()
+    shown.settled()
     steps = page.locator("#live-steps li").all_inner_texts()
     assert len(steps) > 1 and "readings, under no control" in steps[-1]
     assert "Turned from entailment" in steps[-1]
     assert "●" not in page.inner_text("#live-answers tbody tr td:nth-child(2)")
     assert "are left, and the answer turns" in steps[-2]
     page.click("#live-back")
-    one.settled()
+    shown.settled()
     assert page.input_value("#live-hypothesis").startswith("Four doctors wearing")
     page.click("#live-attack")
     page.click("#live-stop")
     page.wait_for_selector("#live-attack:not(:disabled)")
     assert page.locator("#live-steps li").last.inner_text() == "Stopped."
-    assert one.wrong == []
+    assert shown.wrong == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -482,8 +484,8 @@ def test_an_attack_shows_its_steps(opened):
 def test_the_answered_page_can_be_read_by_all(opened, width, theme):
     from axe_playwright_python.base import AXE_FILE_PATH
 
-    one = opened(width=width, before=f"localStorage.mode = localStorage.theme = '{theme}'")
-    page = one.load()
+    shown = opened(width=width, before=f"localStorage.mode = localStorage.theme = '{theme}'")
+    page = shown.load()
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     page.evaluate(AXE_FILE_PATH.read_text())
     assert page.evaluate(AXE, {"resultTypes": ["violations"]}) == []
