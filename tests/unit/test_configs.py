@@ -14,7 +14,6 @@ RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 # many hours: their attacks are stored one by one, their verdict comes last
 UNDER_WAY = {
-    "trial-snli-test-mpnet-nli",
     "trial-mnli-matched-mpnet-nli",
     "wiener-snli-test-mpnet-nli",
     "exact-snli-test-minilm-nli",
