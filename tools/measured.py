@@ -34,11 +34,11 @@ SAID: dict[str, tuple[str, Page | None]] = {
     "gain_search": (
         "On captions, part of the step from P to P-D is the larger total gain.", SCHEMES),
     "theorem_depth": (
-        "On MiniLM the error of the theorem grows with the layers that an attack passes, and on "
-        "residual networks with their depth; one model has one depth.", ("Theorem 1 on a real model", "14_theorem_on_models")),
-    "p_rank": ("The ranks of MiniLM at 99 % are most of its 384 directions.", STATES),
+        "On residual networks the theorem's error grows with depth. MPNet, of twelve layers, errs "
+        "less than MiniLM, of six, in three readings of four.", ("Theorem 1 on a real model", "14_theorem_on_models")),
+    "p_rank": ("The ranks of MiniLM and MPNet at 99 % are most of their directions.", STATES),
     "id_ranks": (
-        "The ranks of MiniLM at 99 % are most of its 384 directions, D's the most.", STATES),
+        "The ranks of MiniLM and MPNet at 99 % are most of their directions, D's the most.", STATES),
     "error_depth": ("A replaced word is far off from the start; the other words follow.", WORDS),
     "error_detected": (
         "The error stands out more than clean states do; most of it lies inside.", WORDS),
