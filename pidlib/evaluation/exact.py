@@ -83,8 +83,8 @@ def choices(text: str, source: Candidates, most: int = CANDIDATES) -> Choices:
     Examples
     --------
     >>> from pidlib.attacks import candidates
-    >>> choices("A dog sleeps.", candidates("lexicon"), most=2).words
-    (('dog', 'canine', 'hound'), ('sleeps', 'naps', 'slumbers'))
+    >>> choices("A dog is outside.", candidates("lexicon"), most=2).words
+    (('dog', 'canine', 'hound'), ('outside', 'outdoors'))
     """
     stop, spans, words = set(word_list("textfooler_stopwords.txt")), [], []
     for a, b in word_spans(text):

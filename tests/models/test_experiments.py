@@ -248,7 +248,7 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
             "run",
             "contrast-snli-minilm-nli",
         ): "'snli-test' is read from the folder that PIDLIB_DATA_",
-        ("run", "magic"): "no configuration 'magic'; known: ['bench', ",
+        ("run", "magic"): "no configuration 'magic'; known: ['anatomy-snli-test-minilm-nli', ",
         ("run", "trial-captions-minilm-nli", "--only", "deepfool"): "no part 'deepfool'",
         ("run", "bench-fit", "--only", "judge"): "no part 'judge' of bench-fit",
         ("train", "--name", "gpt"): "unknown adapter 'gpt'",

@@ -290,7 +290,7 @@ OPEN_AROUND = """(box) => {
 
 def test_solutions_unfold_by_mouse_and_by_keyboard(leaf, view):
     page = leaf.page
-    folded = page.query_selector_all("article details")
+    folded = page.query_selector_all("article details:not([hidden] *)")
     for place, box in enumerate(folded):
         title = box.query_selector("summary")
         body = box.query_selector(":scope > :not(summary)")
