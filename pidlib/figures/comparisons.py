@@ -14,9 +14,9 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pidlib.figures.style import INK, PALETTE
+from pidlib.figures.style import ESTIMATE, INK, LOSS, OURS, PAPER
 
-_DIVERGING = LinearSegmentedColormap.from_list("gains", (PALETTE[1], "#f7f7f7", PALETTE[0]))
+DEEPEST = 0.55  # opacity of a cell: its number stays legible on light pages and on dark ones
 Cells = Mapping[str, Mapping[str, float | None]]
 WIDTH = 5.2  # inches; on a narrow page letters of 10 points are then 8 pixels high or more
 LETTERS, ONE_LETTER = 10, 0.086  # points; inches of width, about
@@ -34,7 +34,7 @@ def heatmap(
         The same columns in every panel; rows may differ.
     label : str, what the numbers are, with the unit
     centre : float, optional
-        The number without colour: orange below it, blue above it. None: from pale to dark.
+        The number without colour: red below it, green above it. None: from pale to deep blue.
     digits : int, decimal places
 
     Returns
@@ -64,7 +64,7 @@ def heatmap(
         plot.pcolormesh(values[title], norm=norm, cmap=colours)
         for (row, column), value in np.ndenumerate(values[title]):
             if np.isfinite(value):
-                style = dict(color=_ink(colours(norm(value))), fontsize=LETTERS)
+                style = dict(color=INK, fontsize=LETTERS)
                 text = f"{value:+.{digits}f}" if centre == 0 else f"{value:.{digits}f}"
                 plot.text(column + 0.5, row + 0.5, text, ha="center", va="center", **style)
         plot.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=35, ha="right")
@@ -116,7 +116,7 @@ def dumbbells(
     fig, plots = _rows(names, len(panels), columns, 0.12 if heads else 0.4, sharex=True)
     for k, (plot, (title, rows)) in enumerate(zip(plots, panels.items(), strict=True)):
         for name, (before, after) in rows.items():
-            colour, y = PALETTE[1] if name in ours else PALETTE[0], names.index(name)
+            colour, y = OURS if name in ours else PAPER, names.index(name)
             plot.plot([before, after], [y, y], color=colour, linewidth=2.2, alpha=0.55)
             plot.plot(before, y, "o", color=colour, markerfacecolor="none", markersize=6)
             plot.plot(after, y, "o", color=colour, markersize=6)
@@ -132,8 +132,8 @@ def dumbbells(
     ]
     if any(name in ours for name in names) and any(name not in ours for name in names):
         handles += [
-            Line2D([], [], color=PALETTE[k], linewidth=3, label=label)
-            for k, label in enumerate(("the paper's models", "ours"))
+            Line2D([], [], color=colour, linewidth=3, label=label)
+            for colour, label in ((PAPER, "the paper's models"), (OURS, "ours"))
         ]
     wide = sum(len(handle.get_label()) for handle in handles) > 38
     fig.legend(handles=handles, loc="outside upper center", ncols=2 if wide else len(handles))
@@ -176,7 +176,7 @@ def gain_panels(
             if not low <= gain <= high:
                 raise ValueError(f"{title!r}, {name!r}: {gain} is not between {low} and {high}")
             # an end at 0 itself comes out as a tiny number of either sign
-            colour = PALETTE[2] if low > 1e-9 else PALETTE[3] if high < 0 else INK
+            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK
             face = "none" if colour == INK else colour
             plot.plot([low, high], [names.index(name)] * 2, color=colour, linewidth=2)
             plot.plot(gain, names.index(name), "o", color=colour, markerfacecolor=face)
@@ -226,13 +226,14 @@ def _scale(values: np.ndarray, centre: float | None) -> tuple[Normalize, mpl.col
     if not values.size:
         raise ValueError("there is no number to draw")
     if centre is None:
-        return Normalize(values.min(), values.max() + 1e-9), mpl.colormaps["Blues"]
+        return Normalize(values.min(), values.max() + 1e-9), _tints((OURS, 0.05), (OURS, DEEPEST))
     far = max(np.abs(values - centre).max(), 1e-9)
-    return Normalize(centre - far, centre + far), _DIVERGING
+    sides = (LOSS, DEEPEST), (LOSS, 0.0), (ESTIMATE, 0.0), (ESTIMATE, DEEPEST)
+    return Normalize(centre - far, centre + far), _tints(*sides)
 
 
-def _ink(colour: tuple[float, ...]) -> str:
-    """Black or white letters, whichever stand out more on a colour: 4.5 to 1 at least."""
-    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in colour[:3]]
-    light = np.dot(linear, (0.2126, 0.7152, 0.0722))
-    return "#000000" if (light + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
+def _tints(*steps: tuple[str, float]) -> mpl.colors.Colormap:
+    """Colours, each with its opacity, in equal steps but for a pair in the middle, which meets."""
+    places = [0, 0.5, 0.5, 1] if len(steps) == 4 else [0, 1]
+    shades = [mpl.colors.to_rgba(*step) for step in steps]
+    return LinearSegmentedColormap.from_list("tints", list(zip(places, shades, strict=True)))

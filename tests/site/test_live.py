@@ -197,7 +197,9 @@ def test_the_page_answers_as_the_library_does(ready, library, pairs, condition, 
     leads = np.sort(wanted[differ])[:, 2] - np.sort(wanted[differ])[:, 1]
     same = len(rows) - len(leads)
     off = float(np.abs(shares - wanted).mean())
-    print(f"{condition}: {same} of {len(rows)} answers, probabilities {off:.4f} apart, leads {leads.round(3)}")
+    print(
+        f"{condition}: {same} of {len(rows)} answers, probabilities {off:.4f} apart, leads {leads.round(3)}"
+    )
     record_property("agreement", f"{same}/{len(rows)}, {off:.4f}")
     assert same >= 0.99 * len(rows) and off < 0.02
     tokenizer = library[1]

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from matplotlib.colors import same_color
 
-from pidlib.figures import INK, PALETTE, dumbbells, gain_panels, heatmap, radar_grid
+from pidlib.figures import ESTIMATE, INK, LOSS, PALETTE, dumbbells, gain_panels, heatmap, radar_grid
 
 GAINS = {
     "A2T": {"P-D": (9.0, 6.8, 11.3), "spelling + Terminal both": (-3.0, -4.0, -2.0)},
@@ -26,7 +26,7 @@ CROSSED = {
 def test_the_sign_of_a_gain_has_a_colour():
     bars = [line for line in gain_panels(GAINS).axes[0].lines if len(line.get_xdata()) == 2]
     assert [list(bar.get_xdata()) for bar in bars[:2]] == [[6.8, 11.3], [-4.0, -2.0]]
-    assert [bar.get_color() for bar in bars[:2]] == [PALETTE[2], PALETTE[3]]
+    assert [bar.get_color() for bar in bars[:2]] == [ESTIMATE, LOSS]
     point = gain_panels(GAINS).axes[1].lines[1]
     assert point.get_xdata() == [0.1] and same_color(point.get_color(), INK)
     assert point.get_markerfacecolor() == "none"
