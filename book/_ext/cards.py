@@ -12,10 +12,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from contents import RESULTS, in_toc
 from hero import TRIAL, before_and_after
-from pidlib.figures.style import INK
+from pidlib.figures.style import INK, OURS, SEEN
 
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
+FRAME = re.compile(r'<clipPath[^>]*>\s*<rect x="(.+?)" y="(.+?)" width="(.+?)" height="(.+?)"')
 SUMMARY = (
     "An executable book on PID control of transformer states: the theory derived, every table of "
     "the paper redrawn beside our own, and the trial that the paper lacks."
@@ -59,9 +60,8 @@ def card(path: Path, link: str, finding: str) -> str:
 
 def pictured(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
     """The cell whose picture stands for a chapter: the one tagged so, else the first."""
-    drawn = [
-        c for c in notebook.cells if any(SVG in o.get("data", {}) for o in c.get("outputs", ()))
-    ]
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    drawn = [cell for cell in cells if any(SVG in o.get("data", {}) for o in cell.outputs)]
     wanted = [c for c in drawn if "thumbnail" in c.metadata.get("tags", ())]
     return next(iter(wanted or drawn), None)
 
@@ -70,18 +70,28 @@ def thumbnail_name(path: Path, theme: str) -> str:
     return f"thumbnail-{path.stem}-{theme}.svg"
 
 
+def cropped(svg: str) -> str:
+    """The first row of panels, without the letters around them: a thumbnail is too small for any."""
+    frames = [tuple(map(float, found)) for found in FRAME.findall(svg)]
+    top = min((y for _, y, *_ in frames), default=None)
+    if top is None:
+        return svg
+    x, ends, tall = zip(*[(x, x + w, h) for x, y, w, h in frames if y == top], strict=True)
+    size = min(x) - 4, top - 4, max(ends) - min(x) + 8, max(tall) + 8  # with a little edge
+    view = 'width="{2}pt" height="{3}pt" viewBox="{0} {1} {2} {3}"'.format(*size)
+    return re.sub(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]+"', view, svg, count=1)
+
+
 def write_pictures(app, error) -> None:
     """Thumbnails, and the picture that a link to the book shows."""
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
     for path in in_toc():
-        cell = pictured(nbformat.read(path, as_version=4))
-        if cell is not None:
-            svg = next(o.data[SVG] for o in cell.outputs if SVG in o.get("data", {}))
+        if cell := pictured(nbformat.read(path, as_version=4)):
+            svg = cropped(next(o.data[SVG] for o in cell.outputs if SVG in o.get("data", {})))
             for theme, ink in INKS.items():
-                target = static / thumbnail_name(path, theme)
-                target.write_text(svg.replace(INK, ink), encoding="utf-8")
+                (static / thumbnail_name(path, theme)).write_text(svg.replace(INK, ink), "utf-8")
     if (RESULTS / TRIAL).exists():
         preview(static / "preview.png")
 
@@ -100,15 +110,12 @@ def preview(target: Path) -> None:
     fig.text(0.06, 0.77, what, fontsize=17, color="#4f5761")
     plot = fig.add_axes([0.06, 0.08, 0.88, 0.62])
     names = "attacker has not\nseen the control", "attacker sees\nthe control"
-    for k, (value, name, colour) in enumerate(
-        zip(values, names, ("#3b82c4", "#d4711c"), strict=True)
-    ):
+    for k, (value, name, colour) in enumerate(zip(values, names, (OURS, SEEN), strict=True)):
         plot.barh(k, value, 0.55, color=colour)
         plot.text(-0.5, k, name, ha="right", va="center", fontsize=19, color="#1f2328")
         number = f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
-        plot.text(
-            max(value, 0) + 0.5, k, number, va="center", fontsize=46, weight="bold", color=colour
-        )
+        look = dict(va="center", fontsize=46, weight="bold", color=colour)
+        plot.text(max(value, 0) + 0.5, k, number, **look)
     plot.set(xlim=(-9.5, max(values) * 1.3), ylim=(1.5, -0.5))
     plot.set_axis_off()
     fig.savefig(target)

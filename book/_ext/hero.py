@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from bookfigures import recorded
@@ -25,19 +24,16 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
 
 
 class Hero(SphinxDirective):
-    """Two numbers; the example, its five answers; the counts of all examples like it.
+    """Two numbers, the body; the example, its five answers; the counts of all examples like it."""
 
-    Option `example` leaves the two numbers out.
-    """
-
-    option_spec = {"example": directives.flag}
+    has_content = True
 
     def run(self):
         trial, result = recorded(self.env, *(names := [TRIAL, RESULT]))
         html = hero(chosen(result["examples"]), result["counts"])
-        if "example" not in self.options:
-            html = f"{turn(trial)}{html}{box(names, 'make book')}"
-        return [nodes.raw(text=html, format="html")]
+        parts = turn(trial), f"{html}{box(names, 'make book')}"
+        above, below = (nodes.raw(text=part, format="html") for part in parts)
+        return [above, *self.parse_content_to_nodes(), below]
 
 
 def before_and_after(trial: dict) -> list[float]:
@@ -53,7 +49,7 @@ def turn(trial: dict) -> str:
     values = before_and_after(trial)
     before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in values)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
-    small = "What the paper's control (its P-D form) gains on a small model that judges pairs of sentences (SNLI). The attacker is a program, TextFooler, that swaps words for synonyms."
+    small = "What the paper's control gains on a small model that judges pairs of sentences (SNLI). The attacker is a program, TextFooler, that swaps words for synonyms."
     return (
         f'<p class="hero-turn"><span class="before">{first}<b>{before}</b> points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}<b>{after}</b> points, once the attacker sees it</span><small>{small}</small></p>'

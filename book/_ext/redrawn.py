@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,12 +24,12 @@ class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
 
     The argument is a tag of the cell; option `slim` leaves the numbers out, `own` begins with the
-    caption that the chapter gives.
+    caption that the chapter gives, `choose` names what the lists of a plotly figure choose first.
     """
 
     required_arguments = 1
     has_content = True
-    option_spec = {"slim": directives.flag, "own": directives.flag}
+    option_spec = dict(slim=directives.flag, own=directives.flag, choose=directives.unchanged)
 
     def run(self):
         tag = self.arguments[0]
@@ -39,11 +40,12 @@ class FromChapter(SphinxDirective):
         self.env.note_dependency(str(path))
         figure = nodes.figure("", classes=["from-chapter"])
         kinds = (SVG, PLOTLY) if "slim" in self.options else (SVG, PLOTLY, HTML)
-        for output in cell.outputs:
-            for kind in kinds:
-                if kind in output.get("data", {}):
-                    figure += nodes.raw(text=box(kind, output.data[kind], cell), format="html")
-                    break
+        for data in (output.get("data", {}) for output in cell.outputs):
+            if kind := next((kind for kind in kinds if kind in data), None):
+                content = data[kind]
+                if "choose" in self.options:
+                    content = chosen(content, self.options["choose"].split(", "))
+                figure += nodes.raw(text=box(kind, content, cell), format="html")
         lines = list(self.content)
         if "own" in self.options:
             lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]
@@ -60,6 +62,16 @@ def tagged() -> dict[str, list[tuple[Path, nbformat.NotebookNode]]]:
             for tag in cell.metadata.get("tags", ()):
                 places[tag].append((path, cell))
     return places
+
+
+def chosen(spec: dict, names: list[str]) -> dict:
+    """A figure with lists, in which these are chosen, a name a list."""
+    spec, place = deepcopy(spec), 0
+    for dial, name in zip(spec["layout"]["sliders"], names, strict=True):
+        dial["active"] = [step["label"] for step in dial["steps"]].index(name)
+        place = place * len(dial["steps"]) + dial["active"]
+    shown = spec["layout"]["meta"]["pictures"][place]["r"]
+    return spec | {"data": [t | {"r": r} for t, r in zip(spec["data"], shown, strict=True)]}
 
 
 def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:

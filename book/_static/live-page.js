@@ -235,13 +235,10 @@
   function show() {
     const { answers } = state, shown = condition(), known = Object.keys(NAMES).filter((n) => answers[n]);
     if (!answers[shown]) return;
-    $("results").hidden = false;
-    showAnswers(known, shown);
+    $("recorded").hidden = true;
+    const steps = summarise(known, shown);
     showTokens(answers[shown]);
-    const steps = answers[shown].states.map((_, t) => t);
-    livePicture($("picture"), known.map((name) => [name, NAMES[name], answers[name].off.means]));
-    table("means", ["state", ...known.map((name) => NAMES[name])], steps.map((t) =>
-      [`x${t}`, ...known.map((name) => percent(answers[name].off.means[t], 1))]));
+    $("distances").parentElement.hidden = false;
     const { units, far } = answers[shown].off;
     $("distances").caption.textContent = `Distance of each token from its clean form under ${NAMES[shown]}, in percent of its length`;
     const most = Math.max(...known.flatMap((name) => answers[name].off.far.filter(Boolean).flat()), 0.01);
@@ -252,6 +249,27 @@
       const row = far[place];
       return [head, ...steps.map((t) => (row ? cellOf(row[t], most) : element("td", "–")))];
     }));
+  }
+
+  /* What needs no states: answers, picture, its numbers. Returns the places of the states. */
+  function summarise(known, shown) {
+    const means = known.map((name) => state.answers[name].off.means), steps = means[0].map((_, t) => t);
+    $("results").hidden = false;
+    showAnswers(known, shown);
+    livePicture($("picture"), known.map((name, k) => [name, NAMES[name], means[k]]));
+    table("means", ["state", ...known.map((name) => NAMES[name])], steps.map((t) =>
+      [`x${t}`, ...means.map((values) => percent(values[t], 1))]));
+    return steps;
+  }
+
+  /* Before the model is loaded the first example is shown, until something is edited. */
+  function recorded({ answers }) {
+    for (const [name, { probabilities, means }] of Object.entries(answers))
+      state.answers[name] = { probabilities, off: { means } };
+    $("distances").parentElement.hidden = true;
+    summarise(Object.keys(NAMES), "none");
+    $("recorded").hidden = false;
+    state.answers = {};
   }
 
   function showAnswers(known, shown) {
@@ -290,6 +308,7 @@
   }
 
   function edited() {
+    if (!state.engine) $("results").hidden = true;
     $("address").href = `?${new URLSearchParams(sentences())}`;
     refresh();
   }
@@ -349,7 +368,10 @@
       example.options[0].disabled = true;
       const pair = { premise: asked.get("premise") ?? "", hypothesis: asked.get("hypothesis") ?? "" };
       take({ clean: pair, now: pair });
-    } else take(examples[0]);
+    } else {
+      take(examples[0]);
+      recorded(examples[0]);
+    }
     let waiting;
     for (const side of ["premise", "hypothesis"])
       $(side).oninput = () => { clearTimeout(waiting); waiting = setTimeout(edited, 150); };
@@ -357,6 +379,7 @@
       radio.onchange = () => (state.answers[radio.value] && !state.busy ? show() : refresh());
     $("strength").oninput = () => {
       $("strength-value").value = strength().toFixed(1);
+      if (!state.engine) $("results").hidden = true;
       refresh();
     };
     $("same").onchange = refresh;
@@ -375,7 +398,7 @@
     return fault("The model cannot be loaded: manifest.js is missing. It belongs into the folder _static/live of this site; unpack the whole site, or build it again.");
   begin();
   const letters = liveManifest.parts.reduce((sum, { bytes }) => sum + 4 * Math.ceil(bytes / 3), 0);
-  $("size").textContent = `${Math.round(letters / 1e6)} MB, from this site; it is kept nowhere.`;
+  $("size").textContent = `${Math.round(letters / 1e6)} MB, to download; nothing is stored when you leave.`;
   if (typeof Worker === "undefined")
     return fault("This browser has no workers, so the model cannot run in it. The rest of the page can be read.");
   $("load").disabled = false;

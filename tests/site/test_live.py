@@ -312,6 +312,32 @@ def test_examples_are_stored_attacks_that_do_as_they_say(site, ready, library):
     assert back == [both, [*both, "noise"], ["noise"], both, []]
 
 
+def test_what_is_shown_before_loading_is_what_the_page_finds(opened):
+    shown = opened()
+    page = shown.go()
+    assert page.is_visible("#live-answers td") and page.is_visible("#live-picture svg")
+    said = page.evaluate("JSON.parse(document.querySelector('#live-examples').textContent)")[0]
+    page.click("#live-load")
+    shown.settled()
+    assert not page.is_visible("#live-recorded")
+    for name, answer in page.evaluate(
+        "Object.entries(live.state.answers).map(([n, a]) => [n, [a.probabilities, a.off.means]])"
+    ):
+        kept = said["answers"][name]
+        for mine, theirs in zip(answer, (kept["probabilities"], kept["means"]), strict=True):
+            assert np.abs(np.array(mine) - theirs).max() < 0.02
+
+
+def test_an_edit_before_loading_hides_the_recorded_answers(opened):
+    shown = opened()
+    page = shown.go()
+    page.check("[name=live-condition][value=pd]")
+    assert page.is_visible("#live-answers td")
+    page.click("#live-typo")
+    assert not page.is_visible("#live-answers td")
+    assert shown.wrong == []
+
+
 def test_the_address_is_shown_as_text(opened):
     bad = "?premise=%3Cimg%20src%3Dx%20onerror%3D%22window.ran%3D1%22%3E%20A%20dog.&hypothesis=%3Cscript%3Ewindow.ran%3D1%3C/script%3E"
     shown = opened(bad)

@@ -17,6 +17,7 @@ from pidlib.evaluation.paper import (
     robustness_rows,
     scheme_rows,
 )
+from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import proportions
 from pidlib.io.assets import paper_table
 from sources import RESULTS
@@ -88,3 +89,28 @@ def test_the_verdict_on_anli(verdicts):
         cells.setdefault(key, {})[row["method"]] = row["accuracy"]
     most = max(cell["controlled"] - cell["base"] for cell in cells.values())
     assert re.search(r"up to ([\d.]+) points", verdicts["2"][1])[1] == f"{most:.1f}"
+
+
+def test_the_verdict_on_the_times(verdicts):
+    """Ranges over the architectures that both timed, and MiniLM, with a control at every state."""
+    seconds = {(row["model"], row["method"]): row["seconds"] for row in paper_table("wall_time")}
+    sizes = read_result(RESULTS / "bench-cost.json")["counts"]["sizes"]
+    timed = [cell for cell in sizes if cell["batch"] > 1 and cell["layers"] == "published"]
+    ours = {cell["model"].replace("OPT", "OPT-1.3B"): cell for cell in timed}
+    known = [name for name in ours if (name, "base") in seconds]
+    ratios = {
+        method: [seconds[name, method] / seconds[name, "base"] for name in known]
+        for method in ("controlled", "pmp")
+    }
+    extra = [f"{100 * (end(ratios['controlled']) - 1):.1f}" for end in (min, max)]
+    times = [f"{end(ratios['pmp']):.1f}" for end in (min, max)]
+    _, paper, here = (cell.replace("\N{NO-BREAK SPACE}", " ") for cell in verdicts["5"])
+    assert paper == (
+        f"P-D takes {extra[0]} to {extra[1]} % longer, PMP {times[0]} to {times[1]} times as long"
+    )
+    most = 100 * (max(ours[name]["ours"]["value"] for name in known) - 1)
+    small = 100 * (read_result(RESULTS / "bench.json")["counts"]["control"]["ratio"] - 1)
+    pmp = [end(ours[name]["pmp"]["value"] for name in known) for end in (min, max)]
+    assert here == (
+        f"P-D up to {most:.1f} %, on MiniLM {small:.1f} %; PMP {pmp[0]:.1f} to {pmp[1]:.1f} times"
+    )

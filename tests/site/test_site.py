@@ -278,7 +278,7 @@ def test_front_page_shows_the_gains_of_the_result_file(site):
     result = read_result(RESULTS / "wiener-snli-test-minilm-nli.json")
     gains = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
     table = next(t for t in tables("book/intro") if t[0][0] == "no attack")
-    order = sorted(("a2t", "pso", "textbugger", "textfooler"), key=lambda k: -gains[0][k].gain)
+    order = ("a2t", "pso", "textbugger", "textfooler")
     keys = ["clean", *(f"adaptive {name}" for name in order)]  # as in the figure above
     assert len(table) == len(keys)
     for key, row in zip(keys, table, strict=True):
@@ -288,23 +288,7 @@ def test_front_page_shows_the_gains_of_the_result_file(site):
             text = f"{100 * pair.gain:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             wanted.append(text.replace("-", "−"))
         assert row[1:] == [*wanted, f"{pair.n:,}"]
-    called = dict(a2t="A2T", pso="PSO", textbugger="TextBugger", textfooler="TextFooler")
-    names = [called[name] for name in order]
-    texts = [item.get_text() for item in soup("book/intro").select("article li")]
-    gained = []
-    for start, gain in zip(("The paper’s P-D", "A trained estimate"), gains, strict=True):
-        told = next(text for text in texts if text.strip().startswith(start))
-        up = [n for n, k in zip(names, keys[1:], strict=True) if gain[k].interval()[0] > 0]
-        wanted = (
-            f"{len(up)} of {len(names)} attacks" if up else "no gain: all four intervals span 0"
-        )
-        assert wanted in told
-        first = told.split(" of ")[0]
-        assert [name for name in names if name in first] == up
-        low, high = gain["clean"].interval()
-        points = f"{abs(100 * gain['clean'].gain):.1f} points {'fewer' if high < 0 else 'more'}"
-        assert ("no change is shown" if low <= 0 <= high else points) in told
-        gained.append(len(up))
+    gained = [sum(gain[key].interval()[0] > 0 for key in keys[1:]) for gain in gains]
     caption = table_of("book/intro", "no attack").find_parent("figure").figcaption.get_text()
     assert gained == [0, 3]  # or the title of the figure is another
     assert "the paper’s control gains nothing that can be shown" in caption
