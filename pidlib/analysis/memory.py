@@ -40,7 +40,8 @@ def memory_shares(
         no estimate; `alone`, one map of x_t; `memory`, one of x_t and x_{t-1}; `classes`, a map
         of x_t for words that arrive in one piece and another for those in several.
 
-    Source: equations kalman-memory, kalman-none.
+    Source: the question of equations kalman-memory and kalman-none. Those are of the closed loop;
+    this is measured without control, where memory may help even if no block disturbs.
     """
     if len(rows) < 4:
         raise ValueError(f"{len(rows)} rows; give at least 4, half to fit and half to measure")

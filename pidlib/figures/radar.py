@@ -13,13 +13,14 @@ from plotly.colors import hex_to_rgb
 
 from pidlib.figures.comparisons import LETTERS
 from pidlib.figures.slider import dials
-from pidlib.figures.style import INK, look, look_plotly
+from pidlib.figures.style import INK, PALETTE, look, look_plotly
 
 Series = Mapping[str, Sequence[float]]
 Intervals = Mapping[str, Sequence[tuple[float, float]]]
 
 RINGS = (25.0, 50.0, 75.0, 100.0)  # of a radar plot, in percent
 TOP = RINGS[-1]
+KEY = (INK, *PALETTE)  # no control is grey, the first control has the colour of ours
 
 
 def radar_plotly(
@@ -50,7 +51,7 @@ def radar_plotly(
     down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
     for k, (name, values) in enumerate(rows.items()):
-        colour, symbol, dash = look_plotly(k)
+        colour, (_, symbol, dash) = KEY[k % len(KEY)], look_plotly(k)
         fill = ",".join(map(str, (*hex_to_rgb(colour), 0.12)))
         notes = [f"{low:.1f} to {high:.1f}" for low, high in (intervals or {}).get(name, ())]
         hover = "%{theta}: %{r:.1f} %" + ("<br>95 % interval %{text}" if notes else "")
@@ -79,7 +80,7 @@ def radar_plotly(
                 angle=down,
                 tickangle=down,
                 tickvals=RINGS,
-                ticktext=["", *(f"{ring:g} %" for ring in RINGS[1:-1]), ""],
+                ticktext=[f"{ring:g} %" for ring in RINGS],
                 tickfont_size=11,
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
@@ -194,11 +195,7 @@ def radar_grid(
 
 
 def _draw(
-    plot: Any,
-    axes: Sequence[str],
-    rows: Series,
-    intervals: Intervals | None,
-    small: bool = False,
+    plot: Any, axes: Sequence[str], rows: Series, intervals: Intervals | None, small: bool = False
 ) -> None:
     """Draw one radar plot."""
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
@@ -206,7 +203,7 @@ def _draw(
     plot.set_theta_direction(-1)
     around = np.append(angles, angles[0])
     for k, (name, values) in enumerate(rows.items()):
-        style, ring = look(k), [*values, values[0]]
+        style, ring = look(k) | {"color": KEY[k % len(KEY)]}, [*values, values[0]]
         if small:
             style.pop("marker")
         plot.plot(around, ring, label=name, **style)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from pidlib.figures import dumbbells, heatmap, radar_choice
@@ -21,11 +20,12 @@ def test_a_heat_map_prints_each_number_in_its_cell():
     assert [label.get_text() for label in plots[0].get_yticklabels()] == ["P-D", "P-I"]
 
 
-def test_gains_and_losses_of_one_size_are_as_far_from_white():
+def test_gains_and_losses_of_one_size_are_as_deep_and_none_is_clear():
     mesh = heatmap({"a": {"r": {"x": 2.0, "y": -2.0, "z": 0.0}}}, "points").axes[0].collections[0]
     norm = mesh.norm
     assert norm(2.0) + norm(-2.0) == pytest.approx(1.0) and norm(0.0) == pytest.approx(0.5)
-    assert np.array(mesh.cmap(norm(0.0)))[:3].min() > 0.9
+    gain, loss, none = (mesh.cmap(norm(value)) for value in (2.0, -2.0, 0.0))
+    assert gain[3] == loss[3] < 0.6 and none[3] < 0.01 and gain[1] > gain[0] and loss[0] > loss[1]
 
 
 def test_dumbbells_run_from_before_to_after():
