@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / name) for name in ("."
 
 PLOTLY = "application/vnd.plotly.v1+json"
 TELEPHONE, COLUMN = 340, 680  # pixels of width that a figure has there and on a desktop
+TALLEST = 640  # pixels of height up to which a figure is widened
 READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
 SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")
@@ -76,18 +77,21 @@ def svg_box(data) -> str:
     svg = re.sub(r'\bid="', 'id="' + tag, svg)
     svg = re.sub(r'href="#', 'href="#' + tag, svg)
     svg = svg.replace("url(#", "url(#" + tag).replace(INK, "currentColor")
-    width, scrolls = narrowest(svg), ""
-    if width > TELEPHONE:  # then it scrolls there, by keyboard too
-        scrolls = f' tabindex="0" style="--narrowest:{width}px"'
-    return f'<div class="book-svg" role="img" aria-label="{alt(data)}"{scrolls}>{svg}</div>'
+    size = re.search(r'<svg[^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', svg)
+    style, scrolls = "", ""
+    if size:  # one of matplotlib's
+        points, height = map(float, size.groups())
+        # as wide as the column, but not so high that it no longer stands on a screen
+        wide = max(points * 4 / 3, min(COLUMN, TALLEST * points / height))
+        style = f"--widest:{wide:.0f}px"
+        if (width := narrowest(svg, points)) > TELEPHONE:  # then it scrolls there, by keyboard too
+            style, scrolls = f"{style};--narrowest:{width}px", ' tabindex="0"'
+    words = f'role="img" aria-label="{alt(data)}"{scrolls} style="{style}"'
+    return f'<div class="book-svg" {words}>{svg}</div>'
 
 
-def narrowest(svg: str) -> int:
-    """Pixels of width at which the smallest letters of a figure are just readable."""
-    width = re.search(r'<svg[^>]*?width="([\d.]+)pt"', svg)
-    if width is None:  # not one of matplotlib's
-        return 0
-    points = float(width[1])
+def narrowest(svg: str, points: float) -> int:
+    """Pixels of width at which the smallest letters of a figure so wide are just readable."""
     # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
     letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
     return min(round(points * READABLE / min(letters, default=READABLE)), COLUMN)
