@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pidlib.figures.style import ESTIMATE, INK, LOSS, OURS, PAPER
+from pidlib.figures.colours import ESTIMATE, INK, LOSS, OURS, PAPER
 
 DEEPEST = 0.55  # opacity of a cell: its number stays legible on light pages and on dark ones
 Cells = Mapping[str, Mapping[str, float | None]]
@@ -175,8 +175,7 @@ def gain_panels(
         for name, (gain, low, high) in rows.items():
             if not low <= gain <= high:
                 raise ValueError(f"{title!r}, {name!r}: {gain} is not between {low} and {high}")
-            # an end at 0 itself comes out as a tiny number of either sign
-            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK
+            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK  # 0 comes out as tiny
             face = "none" if colour == INK else colour
             plot.plot([low, high], [names.index(name)] * 2, color=colour, linewidth=2)
             plot.plot(gain, names.index(name), "o", color=colour, markerfacecolor=face)

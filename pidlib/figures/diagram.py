@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
 
-from pidlib.figures.style import INK, PALETTE
+from pidlib.figures.colours import INK, PALETTE
 
 BLOCK, CONTROL = PALETTE[0], PALETTE[1]
 

@@ -11,9 +11,10 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 from plotly.colors import hex_to_rgb
 
+from pidlib.figures.colours import INK, PALETTE
 from pidlib.figures.comparisons import LETTERS
 from pidlib.figures.slider import dials
-from pidlib.figures.style import INK, PALETTE, look, look_plotly
+from pidlib.figures.style import look, look_plotly
 
 Series = Mapping[str, Sequence[float]]
 Intervals = Mapping[str, Sequence[tuple[float, float]]]

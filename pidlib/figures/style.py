@@ -13,11 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-INK = "#7a7f87"  # reads on white and on near-black; the book turns it into the colour of its text
-PALETTE = ("#3b82c4", "#d4711c", "#2f9463", "#c4504b", "#8a6fc0", "#9c7a3c")
-# Where models are on trial a colour has one meaning: ours on texts found without the control, our
-# control when the attacker sees it, estimates, a loss, the paper's numbers, pushes without aim.
-OURS, SEEN, ESTIMATE, LOSS, PAPER, NOISE = PALETTE
+from pidlib.figures.colours import INK, PALETTE
+
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 DASHES = ("dash", "solid", "dot", "dashdot", "longdash", "longdashdot")
