@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / name) for name in ("."
 
 PLOTLY = "application/vnd.plotly.v1+json"
 TELEPHONE, COLUMN = 340, 680  # pixels of width that a figure has there and on a desktop
-TALLEST = 640  # pixels of height up to which a figure is widened
+TALLEST = 600  # pixels of height up to which a figure is widened
 READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
 SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")

@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from contents import RESULTS, in_toc
 from hero import TRIAL, before_and_after
-from pidlib.figures.style import INK, OURS, SEEN
+from pidlib.figures.colours import INK, OURS, SEEN
 
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page

@@ -29,8 +29,7 @@ class Excursion(SphinxDirective):
 
     def run(self):
         from excursion import excursion_figure, excursion_rows  # slow to import
-        from pidlib.figures import table
-        from pidlib.figures.style import INK, PALETTE, SEEN, tidy, use_book_style
+        from pidlib.figures import INK, PALETTE, SEEN, table, tidy, use_book_style
 
         use_book_style()
         fig = tidy(excursion_figure(), 3)
