@@ -52,7 +52,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
         `"mpnet-nli"`: the same of MPNet-base, five times as large, from packages of its own.
-        `"minilm-opt"`: a decoder made of MiniLM's weights.
+        `"minilm-opt"`, `"smollm2-nli"`: decoders, of MiniLM's weights and of SmolLM2.
         `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
         A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
