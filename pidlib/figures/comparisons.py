@@ -175,7 +175,7 @@ def gain_panels(
         for name, (gain, low, high) in rows.items():
             if not low <= gain <= high:
                 raise ValueError(f"{title!r}, {name!r}: {gain} is not between {low} and {high}")
-            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK  # 0 comes out as tiny
+            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK  # an end at 0: rounding
             face = "none" if colour == INK else colour
             plot.plot([low, high], [names.index(name)] * 2, color=colour, linewidth=2)
             plot.plot(gain, names.index(name), "o", color=colour, markerfacecolor=face)
