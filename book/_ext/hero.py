@@ -49,7 +49,7 @@ def turn(trial: dict) -> str:
     values = before_and_after(trial)
     before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in values)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
-    small = "What the paper's control gains on a small model that judges pairs of sentences (SNLI). The attacker is a program, TextFooler, that swaps words for synonyms."
+    small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker is a program, TextFooler, that swaps words for synonyms."
     return (
         f'<p class="hero-turn"><span class="before">{first}<b>{before}</b> points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}<b>{after}</b> points, once the attacker sees it</span><small>{small}</small></p>'
@@ -90,7 +90,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
         f'<p class="hero-counts">Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
-        f"An attacker who sees P-D control still turns {counts['adaptive turned']} of these {turned} by one word. They were picked where the model without control falls, so that count flatters the control; the fair one comes below.</p></section>"
+        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. That is no gain of {turned - counts['adaptive turned']}: the pairs were picked where the model without control fails on all. The fair count comes below.</p></section>"
     )
 
 
