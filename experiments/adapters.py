@@ -27,16 +27,13 @@ from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
 from pidlib.evaluation.accuracy import predict
-from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2, embedded_folder
+from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2
 from pidlib.io.files import sha256, write_json
 from pidlib.models import (
     ADAPTERS,
-    TARGETS,
     Model,
     base_classifier,
-    decoder_classifier,
     load_adapter,
-    load_tokenizer,
     training_record,
 )
 
@@ -78,7 +75,7 @@ class Training:
             targets = tuple(f"{name}_proj" for name in ("q", "k", "v", "o", "gate", "up", "down"))
             rates = {"learning_rate": 3e-4, "rank": 8, "alpha": 16}
             return {"targets": targets, "trained": ("score",)} | rates
-        return {"targets": TARGETS, "trained": ("score",)} if self.kind == "decoder" else {}
+        return {}
 
     @property
     def epochs(self) -> int:
@@ -88,8 +85,7 @@ class Training:
     @property
     def start_name(self) -> str:
         """Folder of the start that trainings of a model and a seed share."""
-        name = "decoder" if self.kind == "decoder" else self.base
-        return f"start-{self.seed}" + ("" if name == MINILM.name else f"-{name}")
+        return f"start-{self.seed}" + ("" if self.base == MINILM.name else f"-{self.base}")
 
 
 TRAININGS = {
@@ -97,7 +93,6 @@ TRAININGS = {
     "minilm-nli-a2t": Training("a2t"),
     "minilm-nli-freelb": Training("freelb"),
     "minilm-nli-second": Training(seed=1),
-    "minilm-opt": Training("decoder"),
     "mpnet-nli": Training(base=MPNET.name, start_epochs=1),
     "mpnet-nli-freelb": Training("freelb", base=MPNET.name, start_epochs=1),
     "smollm2-nli": Training(base=SMOLLM2.name, start_epochs=1, n=4500),
@@ -228,11 +223,7 @@ def _twice(n: int, seed: int) -> list[int]:
 
 def _fresh(training: Training, attention: str | None = None) -> Model:
     """Return what a training starts from."""
-    if training.kind != "decoder":
-        return base_classifier(training.seed, attention, EMBEDDED[training.base])
-    folder = embedded_folder()
-    model = decoder_classifier(folder, training.seed, attention)
-    return Model(model, load_tokenizer(folder, decoder=True))
+    return base_classifier(training.seed, attention, EMBEDDED[training.base])
 
 
 def _trained(checkpoint: Path, settings: LoraSettings, training: Training) -> Any:

@@ -20,7 +20,6 @@ from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.selection import LOSS, best_affordable
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.hooks import find_blocks
-from pidlib.models import TARGETS
 
 RATES = (1e-4, 3e-4, 1e-3)
 NEEDED = ("premise", "hypothesis", "label")
@@ -48,12 +47,9 @@ def fine_tuned(
     if hasattr(plain, "merge_and_unload"):
         plain = plain.merge_and_unload()
     both = _both(rows, perturbed, seed, plain.config)
-    names = {name.rpartition(".")[2] for name, _ in plain.named_modules()}
-    decoder = {"targets": TARGETS, "trained": ("score",)} if "q_proj" in names else {}
     steps = -(-len(both) // LoraSettings.batch_size)
-    settings = LoraSettings(
-        epochs=1, warmup_steps=steps // 10, learning_rate=learning_rate, seed=seed, **decoder
-    )
+    warmup = steps // 10
+    settings = LoraSettings(epochs=1, warmup_steps=warmup, learning_rate=learning_rate, seed=seed)
     # a folder for each model: the record of a training does not tell what it started from
     folder = Path(out) / weights_sha256(plain)[:16]
     if control is not None:

@@ -14,20 +14,6 @@ from pidlib.data.labels import LABELS
 from pidlib.io.embedded import EMBEDDED, MINILM, SMOLLM2, Embedded, embedded_folder
 from pidlib.io.files import check_sha256
 
-PARTS = {
-    "self_attn.q_proj": "attention.self.query",
-    "self_attn.k_proj": "attention.self.key",
-    "self_attn.v_proj": "attention.self.value",
-    "self_attn.out_proj": "attention.output.dense",
-    "self_attn_layer_norm": "attention.output.LayerNorm",
-    "fc1": "intermediate.dense",
-    "fc2": "output.dense",
-    "final_layer_norm": "output.LayerNorm",
-}
-"""Parts of an OPT block and where BERT keeps the same."""
-TARGETS = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
-"""Linear layers of the decoder that LoRA updates."""
-
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
 _NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {n: k for k, n in enumerate(LABELS)}}
 
@@ -52,7 +38,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     name : str
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
         `"mpnet-nli"`: the same of MPNet-base, five times as large, from packages of its own.
-        `"minilm-opt"`, `"smollm2-nli"`: decoders, of MiniLM's weights and of SmolLM2.
+        `"smollm2-nli"`: the same of SmolLM2, a decoder.
         `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
         A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
@@ -130,21 +116,20 @@ def base_classifier(seed: int = 0, attention: str | None = None, base: Embedded 
     return Model(model.eval(), tokenizer)
 
 
-def load_tokenizer(folder: str | Path, decoder: bool = False) -> Any:
-    """Load a tokenizer; for the decoder made of MiniLM, without kinds of tokens."""
+def load_tokenizer(folder: str | Path) -> Any:
+    """Load a tokenizer that can pad."""
     import transformers  # slow, and only who loads a model needs it
 
-    names = {"model_input_names": ["input_ids", "attention_mask"]} if decoder else {}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **names)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     if tokenizer.pad_token is None:  # GPT-2 and LLaMA ship without one
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
-def _take(model: Any, weights: dict[str, Tensor], new: str = "position_ids") -> None:
-    """Load weights into a model; only one of the name `new` may be missing."""
+def _take(model: Any, weights: dict[str, Tensor]) -> None:
+    """Load weights into a model; none may be missing."""
     report = model.load_state_dict(weights, strict=False)
-    lost = [k for k in report.missing_keys if not k.endswith(("position_ids", new))]
+    lost = [k for k in report.missing_keys if not k.endswith("position_ids")]
     # MPNet's head does without the pooler
     unused = ("position_ids", "pooler.dense.weight", "pooler.dense.bias")
     extra = [k for k in report.unexpected_keys if not k.endswith(unused)]
@@ -153,75 +138,12 @@ def _take(model: Any, weights: dict[str, Tensor], new: str = "position_ids") -> 
 
 
 def load_adapter(adapter: Path) -> Model:
-    """Merge a LoRA adapter into the embedded encoder; nothing of peft stays behind."""
+    """Merge a LoRA adapter into its embedded base; nothing of peft stays behind."""
     from peft import PeftModel
 
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
-    if record["training"]["kind"] == "decoder":
-        folder = embedded_folder()
-        bare = Model(decoder_classifier(folder), load_tokenizer(folder, decoder=True))
-    else:
-        bare = base_classifier(base=EMBEDDED[record["base"]["name"]])
+    bare = base_classifier(base=EMBEDDED[record["base"]["name"]])
     with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
         merged = PeftModel.from_pretrained(bare.model, adapter).merge_and_unload().float()
     return Model(merged, bare.tokenizer)
-
-
-def decoder_classifier(folder: Path, seed: int = 0, attention: str | None = None) -> Any:
-    """Build a causal classifier out of the weights of an encoder, its head untrained.
-
-    A block of BERT and one of OPT with its normalisations after the sums (as in OPT-350m, Zhang et
-    al. 2022) are the same function of states and mask. OPT does not normalise its embeddings: each
-    word's vector is normalised by itself, and positions are scaled alike on average.
-    """
-    import transformers  # slow, and only who loads a model needs it
-
-    weights = load_file(folder / "model.safetensors")
-    words = weights["embeddings.word_embeddings.weight"]
-    depth = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer"))
-    config = transformers.OPTConfig(
-        vocab_size=len(words),
-        hidden_size=words.shape[1],
-        word_embed_proj_dim=words.shape[1],
-        num_hidden_layers=depth,
-        num_attention_heads=words.shape[1] // 32,
-        ffn_dim=weights["encoder.layer.0.intermediate.dense.weight"].shape[0],
-        max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
-        do_layer_norm_before=False,
-        activation_function="gelu",
-        dropout=0.0,
-        pad_token_id=0,
-        bos_token_id=101,
-        eos_token_id=102,
-        **_NAMES,
-        attn_implementation=attention,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = transformers.OPTForSequenceClassification(config)
-    state = {
-        f"model.decoder.layers.{t}.{here}.{kind}": weights[f"encoder.layer.{t}.{there}.{kind}"]
-        for t in range(depth)
-        for here, there in PARTS.items()
-        for kind in ("weight", "bias")
-    }
-    _take(model, state | _embeddings(weights), "score.weight")
-    return model.eval()
-
-
-def _embeddings(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Words normalised one by one; positions in the scale of that."""
-    words = weights["embeddings.word_embeddings.weight"]
-    positions = weights["embeddings.position_embeddings.weight"]
-    scale, shift = (weights[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias"))
-    middle = positions[:64].mean(0)
-    sums = words + middle + weights["embeddings.token_type_embeddings.weight"][0]
-    centred = sums - sums.mean(-1, keepdim=True)
-    spread = centred.pow(2).mean(-1, keepdim=True).sqrt()
-    scaled = scale * (positions - middle) / spread.mean()
-    two = scaled.new_zeros(2, scaled.shape[1])  # OPT counts its positions from 2
-    return {
-        "model.decoder.embed_tokens.weight": scale * centred / spread + shift,
-        "model.decoder.embed_positions.weight": torch.cat([two, scaled]),
-    }

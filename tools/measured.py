@@ -89,8 +89,8 @@ def _accuracies(result: dict[str, Any], control: str) -> tuple[float, float]:
     return shares["clean"], float(np.mean([shares[key] for key in SETS]))
 
 
-def _line(result: dict[str, Any]) -> str:
-    gains = {key: f"{100 * pair.gain:+.1f}" for key, pair in gains_over_none(result, PD).items()}
+def _line(result: dict[str, Any], name: str = PD) -> str:
+    gains = {key: f"{100 * pair.gain:+.1f}" for key, pair in gains_over_none(result, name).items()}
     return f"attacks {', '.join(gains[key] for key in SETS)}; no attack {gains['clean']}"
 
 
@@ -241,8 +241,9 @@ def _sweeps(folder: Path) -> str:
 
 @_of("opt_attacks opt_snli opt_clean opt_mnli", ("Decoders", "15_decoders"))
 def _decoder(folder: Path) -> str:
-    result = read_result(folder / "trial-captions-minilm-opt.json")
-    return f"a small decoder on captions, n = {result['data']['n']}, transfer: {_line(result)}"
+    result = read_result(folder / "trial-snli-test-smollm2-nli.json")
+    lines = (f"{scheme}: {_line(result, f'{scheme} 99 %')}" for scheme in ("P", "P-D"))
+    return f"SmolLM2 on SNLI, n = {result['data']['n']}, transfer. {'. '.join(lines)} (at chance)"
 
 
 def _pmp(folder: Path, *thresholds: int) -> str:

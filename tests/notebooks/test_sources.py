@@ -123,7 +123,7 @@ def test_figures_of_the_book_come_from_the_files_they_should():
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-report"] == ["trial-captions-minilm-nli.json"]
     assert found["fig-cost-overhead"] == ["bench-cost.json"]
-    assert found["fig-decoders-placebos"] == ["trial-captions-minilm-opt.json"]
+    assert found["fig-decoders-placebos"] == ["trial-snli-test-smollm2-nli.json"]
     assert len(found["fig-models-profile"]) == 4  # stored attacks, by recipe
     assert found["fig-wiener-adaptive"] == ["wiener-snli-test-minilm-nli.json"]
     theory = [name for name in found if name.startswith(("fig-gains", "fig-riccati"))]

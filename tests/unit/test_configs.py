@@ -17,7 +17,6 @@ UNDER_WAY = {
     "trial-mnli-matched-mpnet-nli",
     "wiener-snli-test-mpnet-nli",
     "exact-snli-test-minilm-nli",
-    "trial-snli-test-smollm2-nli",
 }
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
 

@@ -85,7 +85,7 @@ def test_staleness_names_what_differs(tmp_path):
     assert is_stale(result, configuration=settings, rows=rows, model="minilm-nli") == []
     assert is_stale(result) == []
     reasons = is_stale(
-        result, configuration={"c": 1.0, "scheme": "PD"}, rows=rows * 2, model="minilm-opt"
+        result, configuration={"c": 1.0, "scheme": "PD"}, rows=rows * 2, model="mpnet-nli"
     )
     assert reasons == [
         "configuration.c: recorded 0.001, expected 1.0",
