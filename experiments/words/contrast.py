@@ -15,13 +15,13 @@ from experiments.experiment import Experiment, Report, once
 from experiments.fine_tuning import fine_tuned
 from experiments.record import counted, packed
 from experiments.trial import WIENER, Trial, fit_rows
-from experiments.words.contrast_rows import before, contrasts, edited
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.accuracy import Paired, compare, right_answers
+from pidlib.evaluation.contrast_rows import before, contrasts, edited
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"

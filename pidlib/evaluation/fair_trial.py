@@ -1,16 +1,19 @@
-"""The fair trial of a control: clean, transfer, placebo, second model, adaptive."""
+"""The fair trial of a control: clean, contrast, transfer, placebo, second model, adaptive, exact."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
+from pidlib.attacks.synonyms import candidates
 from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.accuracy import (
     Paired,
@@ -20,11 +23,19 @@ from pidlib.evaluation.accuracy import (
     right_answers,
     transfer,
 )
+from pidlib.evaluation.exact import exact_robustness
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, answers
 from pidlib.pid import PIDController
 
-SETS = ("clean", "transfer", "adaptive")
+SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
+ATTACKED = ("transfer", "adaptive")
+MISSES = "Does it miss more words that change the meaning?"
+LAST = (
+    ("adaptive", "Does it help if the attacker sees it?", 1),
+    ("exact", "Does it help under every swap of one or two words?", 1),
+    ("contrast", MISSES, -1),
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,9 @@ class FairTrial:
     recipe : str
     right : dict of str to dict of str to (N,) bool array, `right[condition][set]`
         Conditions: `"none"`, `"control"`, placebos such as `"noise 0"`, perhaps `"second"`. Sets:
-        `"clean"`; `"transfer"`, attacked without control; `"adaptive"`, attacked under it.
+        `"clean"`; `"transfer"`, attacked without control; `"adaptive"`, attacked under it; and if
+        asked for, `"contrast"`, pairs whose answer must change, and `"exact"`, right under every
+        swap of one or two words.
     """
 
     recipe: str
@@ -65,11 +78,6 @@ class FairTrial:
             right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
         return cls(recipe, right)
 
-    @property
-    def has_adaptive(self) -> bool:
-        """Whether the control itself was attacked."""
-        return "adaptive" in self.right["control"]
-
     def accuracy(self, condition: str, key: str) -> float:
         """Share of right answers, from 0 to 1; of a kind of placebo ("noise"), the mean over its seeds."""
         return float(np.mean(self._share(condition, key)))
@@ -97,7 +105,7 @@ class FairTrial:
 
     def table(self) -> list[dict[str, str]]:
         """One row a condition: accuracy in percent on each set, with Wilson's interval."""
-        rows, sets = [], SETS if self.has_adaptive else SETS[:2]
+        rows, sets = [], [key for key in SETS if key in self.right["control"]]
         for condition in ("none", "control", *self.kinds, "second"):
             if condition in self.right or condition in self.kinds:
                 cells = {key: self._cell(condition, key) for key in sets}
@@ -111,7 +119,8 @@ class FairTrial:
 
     def _cell(self, condition: str, key: str) -> str:
         if condition in self.kinds:
-            return f"{100 * self.accuracy(condition, key):.1f}" if key != "adaptive" else "-"
+            absent = key in ("adaptive", "exact")
+            return "-" if absent else f"{100 * self.accuracy(condition, key):.1f}"
         if key not in self.right[condition]:
             return "-"
         return str(self.proportion(condition, key)).replace(" %", "").partition(" (")[0]
@@ -128,10 +137,10 @@ class FairTrial:
             numbers = f"{100 * mean:+.1f} points [{_end(low)}, {_end(high)}]"
             name = "a second model" if kind == "second" else f"the placebo {kind}"
             lines.append((f"More than {name}?", _read(low, high), numbers))
-        if self.has_adaptive:
-            gain = self.gain("adaptive")
-            question = "Does it help if the attacker sees it?"
-            lines.append((question, _read(*gain.interval()), str(gain)))
+        for key, question, sign in LAST:
+            if key in self.right["control"]:
+                gain = self.gain(key)
+                lines.append((question, _read(*gain.interval(), sign), str(gain)))
         return lines
 
     def card(self, title: str) -> str:
@@ -140,17 +149,21 @@ class FairTrial:
         head = f"| {title} | {self.recipe}, n = {n} | good or bad | points, 95 % interval |"
         lines = [head, "|---|---|---|---|"]
         for question, answer, numbers in self.answers():
-            wanted = "no" if question.startswith("Does it cost") else "yes"
+            wanted = "no" if question.startswith(("Does it cost", MISSES)) else "yes"
             side = "open" if answer == "not shown" else "good" if answer == wanted else "bad"
             lines.append(f"| {question} | {answer} | {side} | {numbers.partition(' (')[0]} |")
-        return "\n".join([*lines, "| Does it miss more words that change the meaning? | | | |"])
+        unasked = [] if "contrast" in self.right["control"] else [f"| {MISSES} | | | |"]
+        return "\n".join([*lines, *unasked])
 
     def __str__(self) -> str:
         n = len(self.right["none"]["transfer"])
-        lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals", *_columns(self.table())]
-        answers = self.answers()
+        lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals"]
+        table, answers = self.table(), self.answers()
+        for part in (SETS[:3], SETS[3:]):  # all five side by side are wider than a terminal
+            if keys := [key for key in part if key in table[0]]:
+                lines += _columns([{k: row[k] for k in ("condition", *keys)} for row in table])
+                lines.append("")
         width = max(len(question) for question, _, _ in answers)
-        lines.append("")
         for question, answer, numbers in answers:
             gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
             lines.append(f"{question:{width}}  {answer:9}  {gain}")
@@ -166,6 +179,8 @@ def fair_trial(
     recipe: str = "textfooler",
     resources: str | Candidates = "lexicon",
     *,
+    contrast: Sequence[Mapping[str, Any]] = (),
+    exact: int = 0,
     second: tuple[Any, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     seed: int = 0,
@@ -180,6 +195,12 @@ def fair_trial(
         As `load_model` returns them, and a controller that was fitted on them.
     rows, recipe, resources, seed, progress
         As for `pidlib.attacks.attack`; 500 rows or more, or the intervals are wide.
+    contrast : sequence of mapping, optional
+        Rows in which a change of words turned the answer, as `contrast_pairs` makes them: `label`
+        is right now, or `was` is right no longer; either, not both.
+    exact : int
+        How many of the rows, the first, are asked under every swap of one or two words
+        (`exact_robustness`): some hundred forward passes a row.
     second : (model, tokenizer), optional, another model of the same task
     seeds : sequence of int, of the placebos noise and rotation
     folder : path, optional
@@ -193,7 +214,10 @@ def fair_trial(
     """
     if not seeds:
         raise ValueError("there are no seeds for the placebos: give at least one")
+    if exact < 0:
+        raise ValueError(f"exact = {exact}: give a number of rows, 0 or more")
     clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
+    turned, wrong = _turned(contrast)
     conditions: dict[str, Any] = {"none": None, "control": controller}
     for kind in PLACEBO_KINDS:
         for k in seeds if kind != "negative" else [0]:
@@ -202,26 +226,47 @@ def fair_trial(
     if second is not None:
         model_two, tokenizer_two = second  # fails here, not after hours
         right_answers(model_two, tokenizer_two, clean[:1])
-    transfer(model, tokenizer, {"clean": clean[:1]}, conditions)
+    transfer(model, tokenizer, {"clean": clean[:1] + turned[:1]}, conditions)
     settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
-    logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in SETS}
+    source = candidates(resources) if exact and isinstance(resources, str) else resources
+    logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in ATTACKED}
     unseen = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
     with controller.attached(model):
         about = {"control": controller.summary()}
         adaptive = attack(model, tokenizer, rows, log=logs["adaptive"], about=about, **settings)
     names = [*conditions, *(["second"] if second else [])]
     right: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-    for key, judged in (("clean", clean), ("transfer", transfer_rows(rows, unseen))):
+    sets = {"clean": clean, "contrast": turned, "transfer": transfer_rows(rows, unseen)}
+    for key, judged in sets.items():
         # one set at a time: the directions of a placebo start anew whenever it is attached
-        for name, bits in transfer(model, tokenizer, {key: judged}, conditions).items():
-            right[name] |= bits
-        if second is not None:
-            right["second"][key] = right_answers(*second, judged)
+        answered = transfer(model, tokenizer, {key: judged}, conditions) if judged else {}
+        if second is not None and judged:
+            answered["second"] = {key: right_answers(*second, judged)}
+        for name, bits in answered.items():
+            right[name][key] = bits[key] ^ wrong if key == "contrast" else bits[key]
     right["none"]["adaptive"] = right["none"]["transfer"]
     with controller.attached(model):
         against = transfer_rows(rows, adaptive)
         right["control"]["adaptive"] = right_answers(model, tokenizer, against)
+    for name, control in list(conditions.items())[:2] if exact else ():
+        with nullcontext() if control is None else control.attached(model):
+            few = tqdm(clean[:exact], f"exact, {name}", unit="example", disable=not progress)
+            right[name]["exact"] = np.array([_holds(model, tokenizer, row, source) for row in few])
     return FairTrial(recipe, right)
+
+
+def _turned(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], np.ndarray]:
+    """Rows with a label each, and whether that label is the wrong answer."""
+    for k, row in enumerate(rows):
+        if ("label" in row) == ("was" in row):
+            raise ValueError(f"contrast row {k} has {sorted(row)}: give either 'label' or 'was'")
+    wrong = np.array(["was" in row for row in rows], bool)
+    return [{"label": row.get("was"), **row} for row in rows], wrong
+
+
+def _holds(model: Any, tokenizer: Any, row: Mapping[str, Any], source: Candidates) -> bool:
+    """Whether an answer is right under every swap of one or two words."""
+    return bool(exact_robustness(model, tokenizer, row, source, cap=0).exact[1])
 
 
 def _read(low: float, high: float, sign: int = 1) -> str:

@@ -1,6 +1,7 @@
 """Placebos keep the size of the control and lose its direction; the trial counts rightly."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 import torch
 from datasets import Dataset
 
-from pidlib.evaluation.accuracy import bootstrap
+from pidlib.evaluation.accuracy import bootstrap, predict
+from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.hooks import find_blocks
@@ -38,8 +40,6 @@ def fitted(tiny):
         }
         for _ in range(24)
     ]
-    from pidlib.evaluation.accuracy import predict
-
     rows = [
         r | {"label": int(k)} for r, k in zip(rows, predict(model, tokenizer, rows), strict=True)
     ]
@@ -133,6 +133,59 @@ def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
     ]
     with pytest.raises(ValueError, match="no seeds"):
         fair_trial(model, tokenizer, controller, rows[:2], seeds=())
+
+
+def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):
+    model, tokenizer, rows, controller = fitted
+    pairs = [{k: row[k] for k in ("premise", "hypothesis")} for row in rows[8:14]]
+    answers = predict(model, tokenizer, pairs)
+    contrast = [pair | {"label": 0} for pair in pairs[:3]] + [
+        pair | {"was": 0} for pair in pairs[3:]
+    ]
+    trial = fair_trial(
+        model, tokenizer, controller, rows[:6], "textfooler", Swap(), contrast=contrast, exact=4
+    )
+    assert np.array_equal(
+        trial.right["none"]["contrast"], [*(answers[:3] == 0), *(answers[3:] != 0)]
+    )
+    for row, held in zip(rows, trial.right["none"]["exact"], strict=False):
+        of = choices(row["hypothesis"], Swap())
+        texts = [
+            of.written(choice)
+            for choice in product(*map(range, of.sizes))
+            if np.count_nonzero(choice) <= 2
+        ]
+        right = predict(model, tokenizer, [row | {"hypothesis": text} for text in texts])
+        assert held == (right == row["label"]).all()
+    assert [len(trial.right[c]["exact"]) for c in ("none", "control")] == [4, 4]
+    assert "noise 0" in trial.right and "contrast" in trial.right["noise 0"]
+    questions = [question for question, _, _ in trial.answers()]
+    assert questions[-1] == "Does it miss more words that change the meaning?"
+    assert trial.card("a title").count("Does it miss") == 1
+    assert list(trial.table()[0]) == [
+        "condition",
+        "clean",
+        "transfer",
+        "adaptive",
+        "contrast",
+        "exact",
+    ]
+    assert trial.table()[2]["exact"] == "-"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"exact": -1}, "exact = -1"),
+        ({"contrast": [{"premise": "a", "hypothesis": "a"}]}, "contrast row 0"),
+        ({"contrast": [{"premise": "a", "hypothesis": "a", "label": 1, "was": 0}]}, "either"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_an_attack(fitted, settings, said, tmp_path):
+    model, tokenizer, rows, controller = fitted
+    with pytest.raises(ValueError, match=said):
+        fair_trial(model, tokenizer, controller, rows[:2], folder=tmp_path, **settings)
+    assert not any(tmp_path.iterdir())
 
 
 def made(n=400, p=(0.2, 0.5, 0.5, 0.2)):

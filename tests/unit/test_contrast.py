@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from experiments.words.contrast import ContrastTrial
-from experiments.words.contrast_rows import ENTAILED, before, contrasts, edited
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.attacks.wordnet import WordNet, wordnet_folder
 from pidlib.data.nli import fingerprint, load_nli
@@ -23,6 +22,7 @@ from pidlib.evaluation.contrast import (
     of_rows,
     still_entailed,
 )
+from pidlib.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import answers, gains_over_none
 

@@ -1,4 +1,4 @@
-"""Making one-word edits that change what a sentence says, so that entailment no longer holds."""
+"""One-word edits that change what a sentence says, so that entailment no longer holds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COMMON = 5  # premises of the file that a new thing must stand in
 
 
 def contrasts(
-    rows: Sequence[Mapping[str, Any]], ids: Sequence[int], wordnet: WordNet, seed: int = 0
+    rows: Sequence[Mapping[str, Any]], ids: Sequence[int], wordnet: WordNet | None, seed: int = 0
 ) -> list[Contrast]:
     """Make contrasts: of each entailed row, and of each premise beside itself, one of each kind.
 
@@ -63,7 +63,7 @@ def contrasts(
 
     `rows` are all of the file: they tell which things are common; `ids` are those to edit. A text
     with a word such as "not" is left out. The seed and the row's id decide which of the edits
-    that the rules allow is taken. After Gardner et al. (2020).
+    that the rules allow is taken; without WordNet no thing is changed. After Gardner et al. (2020).
     """
     spoken: Counter[str] = Counter()
     for premise in {row["premise"] for row in rows}:
@@ -90,6 +90,37 @@ def contrasts(
     return edits
 
 
+def contrast_pairs(
+    rows: Sequence[Mapping[str, Any]], wordnet: WordNet | None = None, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Pairs of sentences that were entailed until one word changed, made by rules.
+
+    Parameters
+    ----------
+    rows : sequence of mapping, with `premise`, `hypothesis` and `label` (0: entailment)
+    wordnet : WordNet, optional; without it no edit puts one thing in place of another
+    seed : int, decides which of the edits that the rules allow is taken
+
+    Returns
+    -------
+    list of dict
+        `premise`, `hypothesis` and `was`, the label that is right no longer: for `fair_trial`.
+
+    Examples
+    --------
+    >>> pair = {"premise": "Two men sit on a bench.", "hypothesis": "Two men sit.", "label": 0}
+    >>> contrast_pairs([pair])[1]["hypothesis"]
+    'Two women sit.'
+
+    Source: our departure, after Gardner et al. (2020); see `contrasts` for the rules.
+    """
+    edits = contrasts(rows, range(len(rows)), wordnet, seed)
+    pairs = edited(rows, edits)
+    return [
+        {"premise": p["premise"], "hypothesis": p["hypothesis"], "was": ENTAILED} for p in pairs
+    ]
+
+
 def before(rows: Sequence[Mapping[str, Any]], edits: Sequence[Contrast]) -> list[dict[str, Any]]:
     """Pairs before their edits, each entailed."""
     return [
@@ -108,7 +139,7 @@ def edited(rows: Sequence[Mapping[str, Any]], edits: Sequence[Contrast]) -> list
 
 
 def _allowed(
-    context: str, text: str, wordnet: WordNet, common: frozenset[str]
+    context: str, text: str, wordnet: WordNet | None, common: frozenset[str]
 ) -> Iterator[tuple[int, str, str]]:
     """Every edit that the rules allow: place of the word, what replaces it, kind."""
     old = [text[a:b] for a, b in word_spans(text)]
@@ -116,7 +147,8 @@ def _allowed(
     barred = _bases(premise | set(words))
     for k, word in enumerate(words):
         kind, news = _of_list(word, premise)
-        if not kind and k and words[k - 1] in BEFORE_NOUNS and lemmas(word) & _bases(premise):
+        noun = wordnet and not kind and k and words[k - 1] in BEFORE_NOUNS
+        if noun and lemmas(word) & _bases(premise):
             kind, news = "thing", _things(word, wordnet) & common
             news = {new for new in news if not _implied(new, premise, wordnet)}
         for new in news:

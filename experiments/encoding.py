@@ -1,0 +1,66 @@
+"""Write every word as the representative of its synonyms: a swap inside a group is invisible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import islice
+
+from pidlib.attacks.inflections import parts_of_speech
+from pidlib.data.edits import word_spans
+from pidlib.data.perturbations import Candidates
+from pidlib.io.assets import word_list
+
+
+class SynonymEncoding:
+    """A preprocessor after SEM (Wang et al., 2021), our reading: groups are stars.
+
+    The most frequent word is a representative, and those whose candidate it is are its group; then
+    the next most frequent word without a group. Departures: candidates of a list, not distances of
+    vectors; a word outside the counts joins its most frequent representative.
+    """
+
+    def __init__(self, counts: Mapping[str, int], source: Candidates, most: int) -> None:
+        self.counts, self.source, self.most = counts, source, most
+        self._stop = set(word_list("textfooler_stopwords.txt"))
+        self._near = cache(self._candidates)
+        self._heads: dict[str, str] = {}
+        for word in sorted(counts, key=lambda w: (-counts[w], w)):
+            self._heads[word] = self._head(word)
+
+    def __call__(self, text: str) -> str:
+        """Return the text with every word as its representative."""
+        end, pieces = 0, []
+        for start, stop in word_spans(text):
+            word = text[start:stop]
+            head = self._head(word.lower())
+            changed = head != word.lower()
+            head = (head.capitalize() if word[:1].isupper() else head) if changed else word
+            pieces += [text[end:start], head]
+            end = stop
+        return "".join(pieces) + text[end:]
+
+    def _head(self, word: str) -> str:
+        """The representative of a word: itself, or a more frequent one among its candidates."""
+        if word in self._stop:
+            return word
+        if word not in self._heads:
+            heads = [near for near in self._near(word) if self._heads.get(near) == near]
+            self._heads[word] = max(heads, key=self.counts.__getitem__) if heads else word
+        return self._heads[word]
+
+    def _candidates(self, word: str) -> tuple[str, ...]:
+        """The nearest candidates, of a part of speech that the word can have; no stop words."""
+        kind = parts_of_speech(word)
+        fitting = (
+            other
+            for other in self.source.synonyms(word)
+            if not kind or not (theirs := parts_of_speech(other)) or kind & theirs
+        )
+        return tuple(other for other in islice(fitting, self.most) if other not in self._stop)
+
+
+def word_counts(texts: Iterable[str]) -> Counter[str]:
+    """How often each word stands in texts, in small letters."""
+    return Counter(text[a:b].lower() for text in texts for a, b in word_spans(text))
