@@ -68,6 +68,7 @@ from pidlib.theory.wiener import (
     estimates_over_depth,
     expected_error,
     parallel_sum,
+    separation,
     simulated_errors,
     wiener_map,
 )

@@ -1,0 +1,144 @@
+"""Recorded measurement: can a linear map tell a synonym from a word that changes the meaning?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from experiments.adapters import adapter_model
+from experiments.experiment import Experiment, Report
+from pidlib.attacks.synonyms import candidates
+from pidlib.data.batches import batches
+from pidlib.data.edits import Edit, rebuild, word_spans
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.evaluation.contrast import RESULT, Contrast, edits_of
+from pidlib.evaluation.contrast_rows import before, edited
+from pidlib.evaluation.results import read_result
+from pidlib.hooks import read_states
+from pidlib.models import load_model
+from pidlib.theory import separation, shrunk, wiener_map
+
+SPLITS = ("rows", "words")  # what the fit and the test do not share
+
+
+class Swaps(NamedTuple):
+    """Pairs of sentences, the same with a synonym, and with another meaning; and the word."""
+
+    clean: list[dict[str, Any]]
+    synonym: list[dict[str, Any]]
+    contrast: list[dict[str, Any]]
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class SeparationTrial(Experiment):
+    """The frontier of all linear maps, fitted on half of the swaps and tested on the rest."""
+
+    data: str = "snli-test"
+    model: str = "minilm-nli"
+    resources: str = "ppdb"
+    most: int = 8
+    weights: tuple[float, ...] = tuple(float(w) for w in 10.0 ** np.arange(-2, 2.01, 0.25).round(2))
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        return f"separation-{self.data.partition('-')[0]}-{self.model}"
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Read the states of all swaps; for each split and state, the frontier."""
+        model, tokenizer = load_model(self.model)
+        rows = [dict(row) for row in load_nli(self.data)]
+        contrast = read_result(results / RESULT)
+        swaps = self._swaps(rows, edits_of(contrast), tokenizer)
+        report(f"{len(swaps.clean)} swaps of {len(set(swaps.words))} words")
+        states = [_states(model, tokenizer, part) for part in swaps[:3]]
+        frontiers, sizes = {}, {}
+        for split in SPLITS:
+            fitted = self._fitted(split, swaps)
+            sizes[split] = [int(fitted.sum()), int((~fitted).sum())]
+            frontiers[split] = self._frontiers(states, fitted)
+            report(f"{split}: {[round(min(map(sum, line)), 2) for line in frontiers[split]]}")
+        return {
+            "data": {"name": self.data, "n": len(swaps.clean), "sha256": fingerprint(swaps.clean)},
+            "model": adapter_model(self.model),
+            "candidates": candidates(self.resources).sha256,
+            "edits": contrast["content_sha256"],
+            "words": len(set(swaps.words)),
+            "sizes": sizes,
+            "frontiers": frontiers,
+        }
+
+    def _swaps(self, rows: Sequence[dict], edits: Sequence[Contrast], tokenizer: Any) -> Swaps:
+        """Swaps of a token for a token: one synonym and one contrast of the same word each."""
+        source, random = candidates(self.resources), np.random.default_rng(self.seed)
+        swaps = Swaps([], [], [], [])
+        for clean, turned, edit in zip(
+            before(rows, edits), edited(rows, edits), edits, strict=True
+        ):
+            a, b = word_spans(clean["hypothesis"])[edit.word]
+            word = clean["hypothesis"][a:b]
+            near = [
+                rebuild(clean, [Edit("hypothesis", edit.word, _cased(other, word))])
+                for other in source.synonyms(word.lower())[: self.most]
+            ]
+            near = [row for row in near if _length(tokenizer, row) == _length(tokenizer, clean)]
+            if not near or _length(tokenizer, turned) != _length(tokenizer, clean):
+                continue
+            swaps.clean.append(clean)
+            swaps.synonym.append(near[int(random.integers(len(near)))])
+            swaps.contrast.append(turned)
+            swaps.words.append(word.lower())
+        return swaps
+
+    def _fitted(self, split: str, swaps: Swaps) -> np.ndarray:
+        """Which swaps the maps are fitted on: half of them, or those of half of the words."""
+        random = np.random.default_rng(self.seed)
+        if split == "rows":
+            return random.permutation(len(swaps.clean)) < len(swaps.clean) // 2
+        names, place = np.unique(swaps.words, return_inverse=True)
+        counts, order = np.bincount(place), random.permutation(len(names))
+        half = np.cumsum(counts[order]) <= len(swaps.words) // 2
+        return np.isin(place, order[half])
+
+    def _frontiers(self, states: Sequence[Sequence[np.ndarray]], fitted: np.ndarray) -> list:
+        """By state: for each weight the share of a synonym's length left, and of a contrast's lost."""
+        lines = []
+        for t in range(states[0][0].shape[0]):
+            moments = []
+            for part in states[1:]:
+                steps = [moved[t] - clean[t] for clean, moved in zip(states[0], part, strict=True)]
+                for chosen in (fitted, ~fitted):
+                    rows = np.concatenate([s for s, use in zip(steps, chosen, strict=True) if use])
+                    moments.append((rows.T @ rows / len(rows), len(rows)))
+            (alike, n), (alike_test, _), (other, m), (other_test, _) = moments
+            alike, other = (shrunk(s, k) / np.trace(s) for s, k in ((alike, n), (other, m)))
+            maps = [wiener_map(alike, other, weight).A for weight in self.weights]
+            lines.append([separation(A, alike_test, other_test) for A in maps])
+        return lines
+
+
+def _states(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[np.ndarray]:
+    """States (T + 1, L, d) of the real tokens of each row."""
+    states: dict[int, np.ndarray] = {}
+    with torch.no_grad():
+        for batch in batches(tokenizer, rows, 64):
+            values = torch.stack(read_states(model, batch.inputs).values, 1).double()
+            real = batch.inputs["attention_mask"].bool()
+            for k, x, mask in zip(batch.indices, values, real, strict=True):
+                states[int(k)] = x[:, mask].numpy()
+    return [states[k] for k in range(len(rows))]
+
+
+def _length(tokenizer: Any, row: Mapping[str, Any]) -> int:
+    return len(tokenizer(row["premise"], row["hypothesis"])["input_ids"])
+
+
+def _cased(word: str, like: str) -> str:
+    return word.capitalize() if like[:1].isupper() else word
