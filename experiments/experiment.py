@@ -21,7 +21,7 @@ EXPERIMENTS = {
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
     "exact": "experiments.words.exact.ExactTrial",
-    "separation": "experiments.words.separation.SeparationTrial",
+    "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",

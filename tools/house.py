@@ -117,7 +117,7 @@ def measures(root: Path = ROOT) -> list[Measure]:
         Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000, held=16_280),
         Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=4_000),
         Measure(
-            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=16_490
+            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=16_570
         ),
         Measure("lines of the largest file", lines[file], 400, file.relative_to(root)),
         Measure(

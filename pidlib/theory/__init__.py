@@ -67,8 +67,8 @@ from pidlib.theory.wiener import (
     Affine,
     estimates_over_depth,
     expected_error,
+    invariance_tradeoff,
     parallel_sum,
-    separation,
     simulated_errors,
     wiener_map,
 )

@@ -24,6 +24,7 @@ control is u_t = xhat_t - s_t, which puts the estimate in the state's place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +137,7 @@ def expected_error(A: ArrayLike, sigma_x: ArrayLike, sigma_z: ArrayLike) -> tupl
     return float(np.trace(rest @ x @ rest.T)), float(np.trace(A @ z @ A.T))
 
 
-def separation(A: ArrayLike, alike: ArrayLike, other: ArrayLike) -> tuple[float, float]:
+def invariance_tradeoff(A: ArrayLike, alike: ArrayLike, other: ArrayLike) -> tuple[float, float]:
     """What a map that removes A z leaves of one kind of change z, and takes from another kind.
 
     Parameters
@@ -152,13 +153,15 @@ def separation(A: ArrayLike, alike: ArrayLike, other: ArrayLike) -> tuple[float,
 
     Examples
     --------
-    >>> separation([[0.25]], [[4.0]], [[1.0]])
+    >>> invariance_tradeoff([[0.25]], [[4.0]], [[1.0]])
     (0.75, 0.25)
 
     Source: our departure. Of all A, `wiener_map(alike, other, rho).A` are the best.
     """
     bias, variance = expected_error(A, alike, other)
-    return sqrt(bias / np.trace(alike)), sqrt(variance / np.trace(other))
+    # rounding may leave a hair less than nothing
+    left, lost = max(bias, 0.0) / np.trace(alike), max(variance, 0.0) / np.trace(other)
+    return sqrt(left), sqrt(lost)
 
 
 def shrunk(sigma: ArrayLike, samples: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Recorded measurement: can a linear map tell a synonym from a word that changes the meaning?"""
+"""Recorded measurement of how far a linear map can tell synonyms from changes of meaning."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Experiment, Report
+from experiments.record import counted
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import batches
 from pidlib.data.edits import Edit, rebuild, word_spans
 from pidlib.data.nli import fingerprint, load_nli
+from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.contrast import RESULT, Contrast, edits_of
 from pidlib.evaluation.contrast_rows import before, edited
 from pidlib.evaluation.results import read_result
 from pidlib.hooks import read_states
 from pidlib.models import load_model
-from pidlib.theory import separation, shrunk, wiener_map
+from pidlib.theory.wiener import invariance_tradeoff, shrunk, wiener_map
 
 SPLITS = ("rows", "words")  # what the fit and the test do not share
 
@@ -36,7 +38,7 @@ class Swaps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SeparationTrial(Experiment):
+class TradeoffTrial(Experiment):
     """The frontier of all linear maps, fitted on half of the swaps and tested on the rest."""
 
     data: str = "snli-test"
@@ -49,7 +51,7 @@ class SeparationTrial(Experiment):
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"separation-{self.data.partition('-')[0]}-{self.model}"
+        return f"tradeoff-{self.data.partition('-')[0]}-{self.model}"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Read the states of all swaps; for each split and state, the frontier."""
@@ -58,6 +60,11 @@ class SeparationTrial(Experiment):
         contrast = read_result(results / RESULT)
         swaps = self._swaps(rows, edits_of(contrast), tokenizer)
         report(f"{len(swaps.clean)} swaps of {len(set(swaps.words))} words")
+        right = {
+            key: right_answers(model, tokenizer, part)
+            for key, part in zip(Swaps._fields, swaps[:3], strict=False)
+        }
+        right["contrast"] = ~right["contrast"]  # their rows still say "entailment"
         states = [_states(model, tokenizer, part) for part in swaps[:3]]
         frontiers, sizes = {}, {}
         for split in SPLITS:
@@ -70,6 +77,7 @@ class SeparationTrial(Experiment):
             "model": adapter_model(self.model),
             "candidates": candidates(self.resources).sha256,
             "edits": contrast["content_sha256"],
+            "counts": counted({"none": right}),
             "words": len(set(swaps.words)),
             "sizes": sizes,
             "frontiers": frontiers,
@@ -120,7 +128,7 @@ class SeparationTrial(Experiment):
             (alike, n), (alike_test, _), (other, m), (other_test, _) = moments
             alike, other = (shrunk(s, k) / np.trace(s) for s, k in ((alike, n), (other, m)))
             maps = [wiener_map(alike, other, weight).A for weight in self.weights]
-            lines.append([separation(A, alike_test, other_test) for A in maps])
+            lines.append([invariance_tradeoff(A, alike_test, other_test) for A in maps])
         return lines
 
 
