@@ -15,7 +15,7 @@ RESULT = "showcase-captions-minilm-nli.json"
 TRIAL, RECIPE = "trial-snli-test-minilm-nli.json", "textfooler"
 PD, NOISE, TERMINAL, SEEN = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both", "adaptive"
 SWITCH = {  # by condition: its button, and what is said beneath the answer
-    "none": ("No control", "The word means the same. The answer flips."),
+    "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "P-D control brings the right answer back."),
     NOISE: ("Noise of the same size", "So does a random push of the same size."),
     TERMINAL: ("A trained estimate", "So does this book's estimate of the clean state."),
@@ -90,7 +90,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
         f'<p class="hero-counts">Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
-        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. The fair count comes below.</p></section>"
+        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href="../notebooks/16_fair_trial.html#fig-trial-report">The fair trial</a> counts all captions.</p></section>"
     )
 
 

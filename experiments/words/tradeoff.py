@@ -25,7 +25,7 @@ from pidlib.hooks import read_states
 from pidlib.models import load_model
 from pidlib.theory.wiener import invariance_tradeoff, shrunk, wiener_map
 
-SPLITS = ("rows", "words")  # what the fit and the test do not share
+SPLITS = ("itself", "rows", "words")  # tested on all that was fitted, on other rows, on other words
 
 
 class Swaps(NamedTuple):
@@ -39,13 +39,14 @@ class Swaps(NamedTuple):
 
 @dataclass(frozen=True)
 class TradeoffTrial(Experiment):
-    """The frontier of all linear maps, fitted on half of the swaps and tested on the rest."""
+    """Best linear maps, fitted on half of the swaps and tested on the rest, in several splits."""
 
     data: str = "snli-test"
     model: str = "minilm-nli"
     resources: str = "ppdb"
     most: int = 8
     weights: tuple[float, ...] = tuple(float(w) for w in 10.0 ** np.arange(-2, 2.01, 0.25).round(2))
+    draws: int = 5
     seed: int = 0
 
     @property
@@ -68,10 +69,12 @@ class TradeoffTrial(Experiment):
         states = [_states(model, tokenizer, part) for part in swaps[:3]]
         frontiers, sizes = {}, {}
         for split in SPLITS:
-            fitted = self._fitted(split, swaps)
-            sizes[split] = [int(fitted.sum()), int((~fitted).sum())]
-            frontiers[split] = self._frontiers(states, fitted)
-            report(f"{split}: {[round(min(map(sum, line)), 2) for line in frontiers[split]]}")
+            halves = [self._halves(split, swaps, k) for k in range(self.draws)]
+            halves = halves[:1] if split == "itself" else halves
+            sizes[split] = [[int(half.sum()) for half in pair] for pair in halves]
+            frontiers[split] = [self._frontiers(states, *pair) for pair in halves]
+            for lines in frontiers[split]:
+                report(f"{split}: {[round(min(map(sum, line)), 2) for line in lines]}")
         return {
             "data": {"name": self.data, "n": len(swaps.clean), "sha256": fingerprint(swaps.clean)},
             "model": adapter_model(self.model),
@@ -105,30 +108,36 @@ class TradeoffTrial(Experiment):
             swaps.words.append(word.lower())
         return swaps
 
-    def _fitted(self, split: str, swaps: Swaps) -> np.ndarray:
-        """Which swaps the maps are fitted on: half of them, or those of half of the words."""
-        random = np.random.default_rng(self.seed)
+    def _halves(self, split: str, swaps: Swaps, draw: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which swaps the maps are fitted on, and tested on: half of them, or of the words."""
+        random, n = np.random.default_rng([self.seed, draw]), len(swaps.clean)
+        if split == "itself":
+            return np.ones(n, bool), np.ones(n, bool)
         if split == "rows":
-            return random.permutation(len(swaps.clean)) < len(swaps.clean) // 2
-        names, place = np.unique(swaps.words, return_inverse=True)
-        counts, order = np.bincount(place), random.permutation(len(names))
-        half = np.cumsum(counts[order]) <= len(swaps.words) // 2
-        return np.isin(place, order[half])
+            fitted = random.permutation(n) < n // 2
+        else:
+            names, place = np.unique(swaps.words, return_inverse=True)
+            counts, order = np.bincount(place), random.permutation(len(names))
+            fitted = np.isin(place, order[np.cumsum(counts[order]) <= n // 2])
+        return fitted, ~fitted
 
-    def _frontiers(self, states: Sequence[Sequence[np.ndarray]], fitted: np.ndarray) -> list:
+    def _frontiers(
+        self, states: Sequence[Sequence[np.ndarray]], fitted: np.ndarray, tested: np.ndarray
+    ) -> list:
         """By state: for each weight the share of a synonym's length left, and of a contrast's lost."""
         lines = []
         for t in range(states[0][0].shape[0]):
             moments = []
             for part in states[1:]:
                 steps = [moved[t] - clean[t] for clean, moved in zip(states[0], part, strict=True)]
-                for chosen in (fitted, ~fitted):
+                for chosen in (fitted, tested):
                     rows = np.concatenate([s for s, use in zip(steps, chosen, strict=True) if use])
                     moments.append((rows.T @ rows / len(rows), len(rows)))
             (alike, n), (alike_test, _), (other, m), (other_test, _) = moments
             alike, other = (shrunk(s, k) / np.trace(s) for s, k in ((alike, n), (other, m)))
             maps = [wiener_map(alike, other, weight).A for weight in self.weights]
-            lines.append([invariance_tradeoff(A, alike_test, other_test) for A in maps])
+            pairs = (invariance_tradeoff(A, alike_test, other_test) for A in maps)
+            lines.append([[round(share, 4) for share in pair] for pair in pairs])
         return lines
 
 

@@ -30,10 +30,10 @@ from pidlib.pid import PIDController
 
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
 ATTACKED = ("transfer", "adaptive")
-MISSES = "Does it miss more words that change the meaning?"
+MISSES = "Does it miss changes of meaning?"
 LAST = (
     ("adaptive", "Does it help if the attacker sees it?", 1),
-    ("exact", "Does it help under every swap of one or two words?", 1),
+    ("exact", "Does it help under every swap?", 1),
     ("contrast", MISSES, -1),
 )
 

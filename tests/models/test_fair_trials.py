@@ -160,7 +160,8 @@ def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):
     assert [len(trial.right[c]["exact"]) for c in ("none", "control")] == [4, 4]
     assert "noise 0" in trial.right and "contrast" in trial.right["noise 0"]
     questions = [question for question, _, _ in trial.answers()]
-    assert questions[-1] == "Does it miss more words that change the meaning?"
+    assert questions[-1] == "Does it miss changes of meaning?"
+    assert max(map(len, str(trial).splitlines())) <= 78
     assert trial.card("a title").count("Does it miss") == 1
     assert list(trial.table()[0]) == [
         "condition",
