@@ -90,7 +90,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
         f'<p class="hero-counts">Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
-        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href="../notebooks/16_fair_trial.html#fig-trial-report">The fair trial</a> counts all captions.</p></section>"
+        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></section>"
     )
 
 
