@@ -156,7 +156,8 @@ def invariance_tradeoff(A: ArrayLike, alike: ArrayLike, other: ArrayLike) -> tup
     >>> invariance_tradeoff([[0.25]], [[4.0]], [[1.0]])
     (0.75, 0.25)
 
-    Source: our departure. Of all A, `wiener_map(alike, other, rho).A` are the best.
+    Source: equation wiener-left-lost, our departure. Of all A, `wiener_map(alike, other, rho).A`
+    are the best: equation wiener-exchange.
     """
     bias, variance = expected_error(A, alike, other)
     # rounding may leave a hair less than nothing

@@ -105,11 +105,11 @@ def test_a_fair_trial_out_of_a_result(run):
         *(f"{a} {b}" for a, b in PLACEBOS[:-1]),
         "negative",
     }
-    assert trial.has_adaptive and trial.gain("adaptive").n == 4
+    assert "adaptive" in trial.right["control"] and trial.gain("adaptive").n == 4
     assert trial.accuracy("none", "transfer") == proportions(result)["none"]["a2t"].value
     assert "if the attacker sees it?" in str(trial)
     bare = FairTrial.from_result(result, "a2t", "P 90 %")
-    assert not bare.has_adaptive and bare.kinds == []
+    assert "adaptive" not in bare.right["control"] and bare.kinds == []
     with pytest.raises(ValueError, match="no control 'P 50 %'"):
         FairTrial.from_result(result, "a2t", "P 50 %")
 
