@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
     exact : tuple of bool or None, right under all texts, by `LEVELS`; None where that is open
     greedy, beam : tuple of bool, right under the texts that a search meets, by `LEVELS`
     texts : int, texts that the list allows
-    forwards : tuple of int, texts answered: exact, greedy, beam
+    forwards : tuple of int, texts answered: exact (with the beam's), greedy, beam
     """
 
     clean: bool
@@ -165,14 +165,17 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     if not clean:
         return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, _count(of), (1, 1, 1))
     greedy, greedy_texts = _greedy(answered.fresh())
-    beam, beam_texts = _beam(answered.fresh())
+    searched = answered.fresh()
+    beam = _beam(searched)
+    beam_texts = len(searched.memory)
+    answered = searched  # what the beam has met need not be asked again
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
     harm = answered([_changed(none, pair) for pair in singles])
     levels: list[bool | None] = [bool((harm > 0).all())]
     loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
     levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
-    whole = _count(of)
-    last = levels[1] and _all_right(answered, islice(_falling(of.sizes, loss), cap))
+    whole, last = _count(of), levels[1] and beam[2] and greedy[2]  # a text met decides
+    last = last and _all_right(answered, islice(_falling(of.sizes, loss), cap))
     levels.append(None if last and whole > cap else last)
     texts = (len(answered.memory), greedy_texts, beam_texts)
     return Verdict(True, tuple(levels), greedy, beam, whole, texts)
@@ -269,7 +272,7 @@ def _greedy(answered: _Answered) -> tuple[tuple[bool, ...], int]:
     return tuple(held), len(answered.memory) + len(without)
 
 
-def _beam(answered: _Answered, width: int = WIDTH) -> tuple[tuple[bool, ...], int]:
+def _beam(answered: _Answered, width: int = WIDTH) -> tuple[bool, ...]:
     """The few most harmful texts, a further word changed in each step."""
     of = answered.of
     kept, held, right = [(0,) * len(of.sizes)], [], True
@@ -287,4 +290,4 @@ def _beam(answered: _Answered, width: int = WIDTH) -> tuple[tuple[bool, ...], in
         if not right:
             break
         kept = [list(grown)[k] for k in np.argsort(values, kind="stable")[:width]]
-    return tuple(all(held[:most]) for most in (1, 2, len(held))), len(answered.memory)
+    return tuple(all(held[:most]) for most in (1, 2, len(held)))
