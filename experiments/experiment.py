@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "contrast": "experiments.words.contrast.ContrastTrial",
     "exact": "experiments.words.exact.ExactTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
+    "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
