@@ -18,7 +18,11 @@ from provenance import box
 
 SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the style sheet
 BENEATH = "style='grid-column:2/-1;margin-top:-.4rem;font-size:.8rem'"
-HEARD = {"edited": "One word changed", "counterfactual": "Rewritten by people"}
+HEARD = {
+    "ordinary": "Ordinary pairs",
+    "edited": "One word changed",
+    "counterfactual": "Rewritten by people",
+}
 
 
 class Excursion(SphinxDirective):

@@ -60,9 +60,12 @@ from pidlib.check.trials import (
     equal_length,
     paired_counts,
     pd_control,
+    robust_between,
     rows_needed,
     same_size,
+    share_valid,
     six_layers,
+    texts_allowed,
     withstanding,
     worst_case,
 )

@@ -111,3 +111,31 @@ def paired_counts(answer: Answer) -> Cases:
         won, lost = (~first & second).sum(), (first & ~second).sum()
         yield (won, lost, 100 * (won - lost) / 40), answer(first, second)
     return "rows on which both agree say nothing about which is better"
+
+
+@exercise("place after place, convolve the counts with [1, n - 1]; then add up the first ones")
+def texts_allowed(answer: Answer) -> Cases:
+    """Check a function (sizes, most) -> texts with at most so many words swapped."""
+    for sizes, most in (([3, 4], 1), ([3, 4], 2), ([2, 3, 1, 7], 2), ([], 1), ([6] * 5, 3)):
+        counts = np.array([1.0])
+        for n in sizes:
+            counts = np.convolve(counts, [1, n - 1])
+        yield counts[: most + 1].sum(), answer(sizes, most)
+    return "with all of them allowed it is the product of the sizes"
+
+
+@exercise("an open row is wrong at the least, and right at the most")
+def robust_between(answer: Answer) -> Cases:
+    """Check a function right -> least and most share of robust rows."""
+    for right in ([True, False, None, True], [None, None], [True], [False, None, False]):
+        least, open_rows = right.count(True), right.count(None)
+        yield [least / len(right), (least + open_rows) / len(right)], answer(right)
+    return "rows above the cap make an interval, not an error"
+
+
+@exercise("solve s = v t + (1 - v) f for v; then clip it to 0 and 1")
+def share_valid(answer: Answer) -> Cases:
+    """Check a function (s, t, f) -> share of valid texts by a judge that errs."""
+    for s, t, f in ((0.5, 0.9, 0.1), (0.95, 0.9, 0.1), (0.05, 0.9, 0.1), (0.3, 0.8, 0.2)):
+        yield np.clip((s - f) / (t - f), 0, 1), answer(s, t, f)
+    return "the nearer t and f, the less the judge says"
