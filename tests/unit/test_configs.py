@@ -14,7 +14,6 @@ RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 # many hours: their attacks are stored one by one, their verdict comes last
 UNDER_WAY = {
-    "trial-mnli-matched-mpnet-nli",
     "exact-snli-test-minilm-nli",
 }
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
