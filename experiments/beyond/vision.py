@@ -43,6 +43,7 @@ PLACEBOS = (("noise", 0), ("rotation", 0), ("negative", 0))
 ESTIMATE, RIVAL = "estimate", "fine-tuned"
 PAPER = {"P 99 %": ("P", 0.99), "P 95 %": ("P", 0.95), "P-D 99 %": ("PD", 0.99), "P-D 95 %": ("PD", 0.95)}  # fmt: skip
 ATTACKED = ("none", "P-D 99 %", ESTIMATE, RIVAL)  # adaptively
+FEW = 500  # pictures; a smaller trial has one strength of each way to spoil, and no rival
 SEARCHED = ATTACKED[:3]  # by the strong attacks as well, which are slow
 
 
@@ -68,7 +69,8 @@ class Vision(Experiment):
     """A small ViT or CNN, trained on Fashion-MNIST, under the paper's controls and an estimate.
 
     Controls are fitted on the `fitted_on` training pictures after the `trained_on` first ones, and
-    judged on the first `n` test pictures. `epsilons` are in 255ths of full brightness.
+    judged on the first `n` test pictures. `epsilons` are in 255ths of full brightness. With fewer
+    than 500 pictures the trial is a small one: fewer strengths, placebos and attacks, no rival.
     """
 
     network: Literal["vit", "cnn"] = "vit"
@@ -93,6 +95,11 @@ class Vision(Experiment):
             )
 
     @property
+    def small(self) -> bool:
+        """Whether this is a small trial."""
+        return self.n < FEW
+
+    @property
     def name(self) -> str:
         """Stem of the result file."""
         return f"vision-{self.network}"
@@ -101,7 +108,7 @@ class Vision(Experiment):
         """Train, fit, judge every condition on every set, attack."""
         running = RunningVision(self, runs / self.name, report)
         right = {name: running.judged(name) for name in running.conditions}
-        for name in ATTACKED:
+        for name in SEARCHED if self.small else ATTACKED:
             right[name] |= running.resisted(name)
         kept = results / "vision" / self.network
         shutil.copytree(running.folder / "model", kept, dirs_exist_ok=True)
@@ -186,11 +193,12 @@ class RunningVision:
         pairs = [({"pixel_values": x}, {"pixel_values": z}) for x, z in spoilt]
         controls[ESTIMATE] = Estimator.from_pairs(self.model, pairs, text="noise and blur")
         for name in ("P-D 99 %", ESTIMATE):
-            for kind in PLACEBOS:
+            for kind in PLACEBOS[:1] if trial.small else PLACEBOS:
                 placebo = Placebo(controls[name], *kind)
                 controls[f"{name}: {placebo.name}"] = placebo
         judged = {name: Judged(self.model, control) for name, control in controls.items()}
-        return {"none": Judged(self.model)} | judged | {RIVAL: Judged(self.rival)}
+        rivals = {} if trial.small else {RIVAL: Judged(self.rival)}
+        return {"none": Judged(self.model)} | judged | rivals
 
     def ranks(self) -> dict[str, list[int]]:
         """Rank of each state's subspace, by share of energy."""
@@ -203,7 +211,7 @@ class RunningVision:
         """Pictures with their labels: clean, spoilt, of like classes, and attacked without control."""
         sets = {"clean": (self.images, self.labels)}
         for kind, strengths in STRENGTHS.items():
-            for strength in strengths:
+            for strength in strengths[2:3] if self.trial.small else strengths:
                 spoilt = corrupted(self.images, kind, strength, self.trial.seed)
                 sets[f"{kind} {strength:g}"] = (spoilt, self.labels)
         sets |= self._alike()
@@ -272,7 +280,7 @@ class RunningVision:
                 with condition.attached():
                     moved = pgd(condition.model, *few, epsilon / 255, trial.steps, trial.seed + 1)
                 right[f"adaptive {epsilon}"] = condition.right(moved, few[1])
-            if name not in SEARCHED:
+            if name not in SEARCHED or trial.small:
                 return right
             size = trial.searched
             # the attacker may also take what fools the bare model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ def test_it_runs_whole_and_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setenv("FASHION_MNIST_DIR", str(SHIPPED))
     monkeypatch.setattr(vision, "withstood", stub)
+    monkeypatch.setattr(vision, "FEW", 0)
     monkeypatch.setattr(vision, "STRENGTHS", {kind: (0.1, 0.2, 0.4) for kind in vision.LEARNT})
     monkeypatch.setattr(vision, "PLACEBOS", (("noise", 0),))
     trial = vision.Vision(
@@ -50,6 +52,11 @@ def test_it_runs_whole_and_goes_on(tmp_path, monkeypatch):
     assert asked == [2 / 255] * 3 and "worst 2" not in counts["fine-tuned"]
     again = record(trial, tmp_path, tmp_path / "runs", lambda _: None)
     assert again["counts"] == counts and len(asked) == 3
+
+    monkeypatch.setattr(vision, "FEW", 500)  # now it is a small one
+    small = record(replace(trial, pairs=3), tmp_path, tmp_path / "runs", lambda _: None)
+    assert "fine-tuned" not in small["counts"] and "worst 2" not in small["counts"]["none"]
+    assert "blur 0.2" not in small["counts"]["none"] and len(asked) == 3
 
 
 def test_settings_that_do_not_fit_are_named():
