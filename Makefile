@@ -7,7 +7,7 @@ PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml | ck
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks stored portable quick lab bench canary dist clean env chromium
+.PHONY: help book test lint notebooks stored portable quick lab bench canary dist clean env chromium fashion
 export WORKERS
 
 help:
@@ -71,6 +71,9 @@ dist: book
 
 chromium:
 	tools/chromium.sh
+
+fashion:
+	tools/fashion.sh
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis .coverage

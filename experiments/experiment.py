@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
+    "vision": "experiments.beyond.vision.Vision",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

@@ -35,6 +35,7 @@ from pidlib.check.models import (
     state_curvature,
     states_within,
 )
+from pidlib.check.pictures import as_positions, attack_step, masked_rows
 from pidlib.check.pontryagin import (
     basic_sweep,
     converges,

@@ -34,6 +34,12 @@ class Units(NamedTuple):
         return torch.bincount(owner[owner >= 0], minlength=len(self.whole))
 
 
+def position_units(inputs: Mapping[str, Tensor], batch: int, length: int) -> Units:
+    """Every position of a batch as a unit of its own, as pictures have them."""
+    places = torch.arange(batch * length)
+    return Units(inputs, places.reshape(batch, length), torch.ones(len(places), dtype=torch.bool))
+
+
 def paired_units(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],

@@ -14,13 +14,22 @@ from torch import Tensor, nn
 
 from pidlib.bases import Card, Origin, checksums
 from pidlib.controller import Controller, free_blocks
+from pidlib.data.alignment import position_units
 from pidlib.data.batches import MAX_LENGTH
 from pidlib.data.perturbations import Perturb, described
 from pidlib.diagnosis import Records
-from pidlib.estimation.layerwise import RULES, Estimate, Fit, closed_form, fit_estimates, writes
+from pidlib.estimation.layerwise import (
+    RULES,
+    Estimate,
+    Fit,
+    closed_form,
+    fit_estimates,
+    fit_pairs,
+    writes,
+)
 from pidlib.estimation.terminal import EPOCHS, RATE, fit_terminal
 from pidlib.gain import TOLERANCE, Gain
-from pidlib.hooks import Blocks, Control, find_blocks
+from pidlib.hooks import Blocks, Control, find_blocks, read_states
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
@@ -131,11 +140,46 @@ class Estimator(Controller):
             text, fit = rows, closed_form(rule, rho)
             settings["batch_size"] = batch_size
         estimates = fit_estimates(found, tokenizer, text, perturbed, chosen, fit, **settings)
-        first = estimates[chosen[0]]
-        counts = {"rows": len(rows), "correct": len(rows), "truncated": 0}
-        counts |= {"tokens": first.fit.words, "width": len(first.b)}
-        origin = Origin.of(found, blocks is not None, blocks=checksums(found), **counts)
+        origin = _origin(found, estimates, len(rows), blocks is not None)
         return cls(estimates, origin, float(rho), rule, described(perturbed), skip_first, rank)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        model: nn.Module,
+        pairs: Sequence[tuple[Mapping[str, Tensor], Mapping[str, Tensor]]],
+        layers: Sequence[int] | None = None,
+        rho: float = 0.5,
+        rule: str = "regression",
+        *,
+        text: str = "changes of pictures",
+        blocks: str | nn.ModuleList | None = None,
+    ) -> Self:
+        """Fit a closed form on clean and changed batches, for example of pictures.
+
+        Parameters
+        ----------
+        model, layers, rho, blocks
+            As for `fit`; every position counts, and each keeps its place in the changed form.
+        pairs : sequence of pairs of mappings, arguments of the forward: clean, and changed
+        rule, text : "regression" or "wiener"; what changed the inputs, for `summary`
+        """
+        found = free_blocks(model, blocks)
+        chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
+        if rule not in RULES:
+            raise ValueError(f"unknown rule {rule!r} of pairs; choose one of {RULES}")
+        _check(found, pairs, chosen, rule)
+        fit = closed_form(rule, rho)
+        with torch.inference_mode():
+            sizes = [read_states(model, clean, found).values[0].shape[:2] for clean, _ in pairs]
+        units = [
+            tuple(position_units(inputs, *size) for inputs in pair)
+            for pair, size in zip(pairs, sizes, strict=True)
+        ]
+        estimates = fit_pairs(found, units, chosen, fit)
+        rows = sum(batch for batch, _ in sizes)
+        origin = _origin(found, estimates, rows, blocks is not None)
+        return cls(estimates, origin, float(rho), rule, text)
 
     def up_to(self, t: int) -> Estimator:
         """Correct the states up to x_t only, without a new fit; later maps know those before them."""
@@ -256,6 +300,14 @@ class Estimator(Controller):
             estimates[int(key)] = whole or Estimate.of_factors(*parts, b, fit)
             check_map(estimates[int(key)].A, b, int(key), allow_expanding)
         return cls(estimates, record.origin, **record.settings.model_dump())
+
+
+def _origin(found: Blocks, estimates: Mapping[int, Estimate], rows: int, named: bool) -> Origin:
+    """The model and the rows of a fit, whose labels were not read."""
+    first = estimates[min(estimates)]
+    counts = {"rows": rows, "correct": rows, "truncated": 0}
+    counts |= {"tokens": first.fit.words, "width": len(first.b)}
+    return Origin.of(found, named, blocks=checksums(found), **counts)
 
 
 def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:

@@ -1,0 +1,1 @@
+"""What the paper leaves open: recorded evidence of the last part of the book."""
