@@ -36,7 +36,7 @@ def withstood(
     except ImportError as error:
         raise ImportError(
             "the strong attacks are of the package adversarial-robustness-toolbox: "
-            'pip install "pidlib[vision]"'
+            'pip install "adversarial-robustness-toolbox==1.20.1"'
         ) from error
     warnings.filterwarnings("ignore", module="art")
     classifier = PyTorchClassifier(

@@ -219,7 +219,24 @@ def predict(
 def scores(
     model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 64
 ) -> np.ndarray:
-    """Logits (N, labels) that a model gives to rows, in our order of labels; arguments as for `predict`."""
+    """Logits that a model gives to rows, in our order of labels.
+
+    Parameters
+    ----------
+    model, tokenizer, rows, batch_size
+        As for `predict`.
+
+    Returns
+    -------
+    (N, labels) float array
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> row = {"premise": "A dog runs.", "hypothesis": "An animal moves."}
+    >>> scores(*load_model("minilm-nli"), [row]).shape
+    (1, 3)
+    """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
     order = torch.tensor(label_order(model.config), device=input_device(model))

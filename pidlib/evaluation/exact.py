@@ -26,7 +26,14 @@ Margins = Callable[[Sequence[str]], np.ndarray]  # of texts: logit of the label 
 
 
 class Choices(NamedTuple):
-    """What the words of a text may become: at `spans[k]` may stand any of `words[k]`, its own first."""
+    """What the words of a text may become.
+
+    Attributes
+    ----------
+    text : str
+    spans : tuple of (int, int), where each word that has candidates begins and ends
+    words : tuple of tuple of str, what may stand there, its own word first
+    """
 
     text: str
     spans: tuple[tuple[int, int], ...]
