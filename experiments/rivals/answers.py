@@ -63,6 +63,11 @@ def margins(shares: np.ndarray, labels: Sequence[int]) -> np.ndarray:
     return shares[rows, labels] - rest.max(1)
 
 
+def right(rival: Rival, rows: Rows) -> np.ndarray:
+    """Whether a rival answers each row rightly (N,)."""
+    return margins(rival.scores(rows), [row["label"] for row in rows]) > 0
+
+
 def plain(model: Any, tokenizer: Any, summary: str = "none", control: Any = None) -> Rival:
     """The model itself, or under a control, as a rival among rivals."""
 

@@ -29,7 +29,7 @@ import torch
 from experiments.adapters import adapter_model
 from experiments.experiment import Experiment, Report, once
 from experiments.record import counted, packed
-from experiments.rivals.answers import Rival, Rows, margins
+from experiments.rivals.answers import Rival, right
 from experiments.rivals.certified import (
     group_choices,
     list_shifts,
@@ -38,7 +38,7 @@ from experiments.rivals.certified import (
 )
 from experiments.rivals.denoising import Density, FirstStates
 from experiments.rivals.families import COSTLY, DRAWN, GRIDS, Families
-from experiments.rivals.search import Searched, searched
+from experiments.rivals.judging import AGAIN, Judge
 from experiments.trial import held_rows
 from experiments.words.contrast import Contenders, ContrastTrial
 from pidlib.attacks.synonyms import candidates
@@ -49,7 +49,7 @@ from pidlib.estimation.detection import auroc
 from pidlib.evaluation.accuracy import compare
 from pidlib.evaluation.contrast import Contrast
 from pidlib.evaluation.contrast_rows import contrasts, edited
-from pidlib.evaluation.exact import LEVELS, choices
+from pidlib.evaluation.exact import choices
 from pidlib.evaluation.trial_results import pack, stored_rows, unpack
 
 ALLOWED = 0.01  # of the clean answers that a setting may lose
@@ -127,18 +127,24 @@ class RunningRivals:
 
     def fields(self) -> dict[str, Any]:
         """All that the result file holds."""
-        trial, right, asked = self.trial, {}, {}
-        judged = {name: self.judged(name) for name in ("none", *trial.rivals)}
+        trial, answered, asked = self.trial, {}, {}
+        judged = {"none": self.judged("none")}
+        for name in trial.rivals:
+            judged[name] = self.judged(name)
+            if name == "SAFER":  # whose certificate it is
+                self.certificates()
         for of in judged.values():
             for name, bits in of["right"].items():
-                right[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}
+                answered[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}
                 asked[name] = of["asked"][name]
         gains = {
             name: {
-                key: _paired(right["none"][key.removesuffix(AGAIN)][: len(bits)], bits)
+                key: _paired(
+                    answered["none"]["all words" if key == AGAIN else key][: len(bits)], bits
+                )
                 for key, bits in of.items()
             }
-            for name, of in right.items()
+            for name, of in answered.items()
             if name != "none"
         }
         judging = self.rows[trial.after :]
@@ -148,10 +154,10 @@ class RunningRivals:
             "candidates": self.source.sha256,
             "search": {name: self.search(name) for name in trial.rivals},
             "contenders": {n: of["summary"] for n, of in judged.items()},
-            "counts": counted(right),
+            "counts": counted(answered),
             "gains": gains,
             "asked": asked,
-            "examples": packed(right),
+            "examples": packed(answered),
             "detection": self.detection(),
             "certificates": self.certificates(),
         }
@@ -202,7 +208,7 @@ class RunningRivals:
             "draws": trial.draws,
         }
 
-        def judge() -> dict[str, Any]:
+        def compute() -> dict[str, Any]:
             if family == "none":
                 rival = again = self.families.bare
             else:
@@ -210,43 +216,20 @@ class RunningRivals:
             out: dict[str, Any] = {"summary": rival.summary, "right": {}, "asked": {}}
             for draws in (trial.draws, 1) if family in DRAWN else (0,):
                 name = f"{family} x{draws}" if draws else family
-                pair = [r.with_draws(draws or 1) for r in (rival, again)]
-                bits, out["asked"][name] = self._bits(*pair, sets, draws > 0)
+                draws = draws or 1
+                judge = Judge(sets, self.source, trial.most, self.runs / "judged" / "parts")
+                bits, out["asked"][name] = judge.judged(
+                    name,
+                    rival.with_draws(draws),
+                    settings,
+                    again.with_draws(draws) if family in DRAWN else None,
+                    self.families.bare if family in DRAWN else None,
+                )
                 out["right"][name] = {key: [pack(b), len(b)] for key, b in bits.items()}
                 self.report(f"{name}: { {k: f'{b.sum()}/{len(b)}' for k, b in bits.items()} }")
             return out
 
-        return once(self.runs / "judged" / f"{family}.json", settings, judge)
-
-    def _bits(
-        self, rival: Rival, again: Rival, sets: Mapping[str, Rows], drawn: bool
-    ) -> tuple[dict[str, np.ndarray], int]:
-        """Right answers by set, and how many texts the beams asked."""
-        bits = {key: right(rival, rows) for key, rows in sets.items() if key != "searched"}
-        bits["contrast"] = ~bits["contrast"]  # they still say "entailment", which is now wrong
-        found = [self._searched(rival, row, drawn) for row in sets["searched"]]
-        for k, level in enumerate(LEVELS):
-            bits[level] = np.array([of.held[k] for of in found])
-        if drawn:
-            pairs = zip(sets["searched"], found, strict=True)
-            worst = [{**row, "hypothesis": of.worst} for row, of in pairs]
-            clean = np.array([of.clean for of in found])
-            bits[LEVELS[-1] + AGAIN] = right(again, worst) & clean
-        return bits, sum(of.asked for of in found)
-
-    def _searched(self, rival: Rival, row: Mapping[str, Any], drawn: bool) -> Searched:
-        """The beam against one row."""
-
-        def asked(of: Rival, texts: Sequence[str]) -> np.ndarray:
-            return margins(
-                of.scores([{**row, "hypothesis": text} for text in texts]),
-                [row["label"]] * len(texts),
-            )
-
-        of = choices(row["hypothesis"], self.source, self.trial.most)
-        if not drawn:
-            return searched(of, partial(asked, rival))
-        return searched(of, partial(asked, rival), partial(asked, self.families.bare), first=4)
+        return once(self.runs / "judged" / f"{family}.json", settings, compute)
 
     def _sets(self, sizes: Mapping[str, int]) -> dict[str, list[dict]]:
         """Rows to judge; smaller sets are the first rows of larger ones."""
@@ -356,14 +339,6 @@ class RunningRivals:
             "half": trial.half,
             "seed": trial.seed,
         }
-
-
-AGAIN = ", asked again"
-
-
-def right(rival: Rival, rows: Rows) -> np.ndarray:
-    """Whether a rival answers each row rightly (N,)."""
-    return margins(rival.scores(rows), [row["label"] for row in rows]) > 0
 
 
 def chosen(tried: Sequence[Mapping], none: Mapping[str, int], n: int) -> dict[str, Any]:
