@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.rivals.answers import combined, margins, plain
+from experiments.rivals.answers import Rival, combined, margins, plain
 from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
 from experiments.rivals.denoising import STEPS, Denoiser, Density, FirstStates, trained_denoiser
 from experiments.rivals.encoding import Common, SynonymEncoding, encoded, word_counts
+from experiments.rivals.judging import AGAIN, Judge
 from experiments.rivals.search import searched
 from experiments.rivals.states import noisy, purified, without_components
 from experiments.rivals.trial import RivalsTrial, chosen
@@ -126,6 +127,34 @@ def test_the_beam_meets_all_single_swaps_and_a_guide_decides_nothing():
         fallen += not guided.held[-1]
     assert 5 < fallen < 30
     assert searched(of, lambda texts: -np.ones(len(texts))).asked == 1
+
+
+def test_a_judge_keeps_each_set_and_goes_on_row_by_row(tmp_path):
+    row = {"premise": "A dog runs.", "hypothesis": "A dog is outside.", "label": 0}
+    asked = []
+
+    def draw(rows, draws):
+        asked.extend(rows)
+        turned = [[0.0, 1.0, 0.0] if "hound" in of["hypothesis"] else [1.0, 0, 0] for of in rows]
+        return np.repeat(np.array(turned)[:, None], draws, 1)
+
+    rival, never = Rival("", draw), Rival("", lambda rows, draws: np.ones((len(rows), 1, 3)))
+    sets = {"clean": [row], "contrast": [row], "searched": [row, {**row, "label": 1}]}
+    judge = Judge(sets, LEXICON, 2, tmp_path)
+    bits, texts = judge.judged("it", rival, {"a": 1}, again=rival)
+    assert bits["clean"].tolist() == [True] and bits["contrast"].tolist() == [False]
+    assert bits["one word"].tolist() == bits["all words"].tolist() == [False, False]
+    assert bits[AGAIN].tolist() == [False, False]
+    assert texts == 1 + 3 + 1  # the row, its three swaps; the other is wrong as it is
+    log = tmp_path / "it searched.jsonl"
+    whole = log.read_text()
+    log.write_text("".join(whole.splitlines(keepends=True)[:2]))  # as if it had been cut off
+    asked.clear()
+    assert judge.judged("it", rival, {"a": 1}, again=rival)[1] == texts and len(asked) == 1
+    assert log.read_text() == whole
+    assert judge.judged("it", never, {"a": 1}, again=never)[1] == texts  # nobody is asked
+    with pytest.raises(ValueError, match="other settings"):
+        judge.judged("it", rival, {"a": 2})
 
 
 def test_a_denoiser_learns_where_clean_states_lie():

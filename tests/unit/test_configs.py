@@ -12,10 +12,11 @@ from pidlib.evaluation.results import configuration_hash, read_result
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
-# many hours: their attacks are stored one by one, their verdict comes last
+# long: what is done is stored piece by piece, their verdict comes last
 UNDER_WAY = {
     "trial-mnli-matched-mpnet-nli",
     "exact-snli-test-minilm-nli",
+    "rivals-snli-test-minilm-nli",
 }
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
 
