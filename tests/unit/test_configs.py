@@ -16,7 +16,6 @@ OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 UNDER_WAY = {
     "trial-mnli-matched-mpnet-nli",
     "exact-snli-test-minilm-nli",
-    "rivals-snli-test-minilm-nli",
 }
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
 
