@@ -12,6 +12,7 @@ from pidlib.evaluation.accuracy import (
     scores,
     transfer,
 )
+from pidlib.evaluation.certificates import certified, smoothing_shift, total_variation
 from pidlib.evaluation.contrast import by_kind, of_rows, still_entailed
 from pidlib.evaluation.contrast_rows import contrast_pairs
 from pidlib.evaluation.exact import LEVELS, Choices, Verdict, choices, exact_robustness
