@@ -17,6 +17,8 @@ import torch
 
 from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
+from experiments.rivals.encoding import CHOSEN as ENCODING
+from experiments.rivals.encoding import encoding_of
 from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
@@ -36,6 +38,7 @@ PLACEBOS = (("noise", 0), ("noise", 1), ("rotation", 0), ("rotation", 1), ("nega
 ESTIMATED_ON = {WIENER: 1200, TERMINAL: 6000}
 STRENGTHS = {WIENER: RHOS, TERMINAL: (1.0,)}
 TUNED_ON = ESTIMATED_ON[TERMINAL]
+COUNTED = 2000  # rows whose words an encoding counts, as the trial of rivals does
 # of larger models: rank kept of A - I (whole, 12 maps of width 768 take 28 MB); fitted in bfloat16
 THIN = {"mpnet-nli": 96}
 # of decoders: first positions left out, whose states are tens of times as long as all others
@@ -175,7 +178,7 @@ class Conditions:
     def _alone(
         self, name: str, folder: Path | None = None, control: Estimator | None = None
     ) -> Condition | None:
-        """A normaliser of spelling, or a fine-tuned copy, with a control in place if one is given.
+        """Something before the tokenizer, or a fine-tuned copy, with a control if one is given.
 
         None where no rate of the fine-tuning is good enough.
         """
@@ -184,6 +187,13 @@ class Conditions:
             summary = f"spelling normalised, symspellpy {version('symspellpy')}"
             mended = NormalisedTokenizer(self.tokenizer, _normaliser(rows))
             return Condition(self.model, mended, None, summary)
+        if name.endswith("encoding"):
+            counted = fit_rows(self.learnt_on, COUNTED)
+            encoding = encoding_of(ENCODING, counted, self.words)
+            tokenizer = NormalisedTokenizer(self.tokenizer, encoding)
+            if name.startswith("spelling"):  # the outer one comes first
+                tokenizer = NormalisedTokenizer(tokenizer, _normaliser(rows))
+            return Condition(self.model, tokenizer, None, f"{name}, groups of {ENCODING}")
         folder = folder or self.runs / self.trial.choice / name
         tuned = choose_fine_tuning(
             self.model,

@@ -19,7 +19,7 @@ from pidlib.estimation.estimator import TERMINAL
 from pidlib.evaluation.trial_results import ADAPTIVE, CONTROLS, RESTARTED, WIDENED, control_name
 
 WIENER = "wiener"
-RIVALS = ("fine-tuned", "spelling")
+RIVALS = ("fine-tuned", "spelling", "encoding", "spelling and encoding")
 IN_LOOP = "fine-tuned-in-loop"  # only with a control, which is in place during the training
 WITH = " + "  # between a rival and the control that it works with
 RANDOM = ("pso", "textbugger")  # recipes that another seed changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -11,9 +11,12 @@ from typing import Any
 from experiments.rivals.answers import Rival, random_words
 from experiments.rivals.words import BOTH
 from pidlib.attacks.inflections import parts_of_speech
+from pidlib.attacks.synonyms import candidates, words_for
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates
 from pidlib.io.assets import word_list
+
+CHOSEN = "common 8"  # on held-out rows, by the trial of rivals
 
 
 class SynonymEncoding:
@@ -84,6 +87,17 @@ class Common:
         """Synonyms of the word by both."""
         others = set(self.second.synonyms(word))
         return tuple(other for other in self.first.synonyms(word) if other in others)
+
+
+def encoding_of(setting: str, rows: Sequence[Mapping[str, Any]], resources: str) -> SynonymEncoding:
+    """Groups by a source and a number of candidates, "ppdb 4"; the counts are of the rows."""
+    name, _, most = setting.partition(" ")
+    if name == "common":
+        source = Common(candidates(resources), words_for("synonyms", "wordnet"))
+    else:
+        source = words_for("synonyms", name)
+    texts = sorted({row[key] for row in rows for key in BOTH})
+    return SynonymEncoding(word_counts(texts), source, int(most))
 
 
 def encoded(model: Any, tokenizer: Any, encoding: SynonymEncoding) -> Rival:

@@ -7,12 +7,11 @@ from typing import Any
 
 from experiments.rivals.answers import Rival, plain
 from experiments.rivals.denoising import Denoiser, FirstStates, diffused, trained_denoiser
-from experiments.rivals.encoding import Common, SynonymEncoding, encoded, word_counts
+from experiments.rivals.encoding import encoded, encoding_of
 from experiments.rivals.states import noisy, purified
 from experiments.rivals.words import BOTH, HYPOTHESIS, masked, substituted
 from experiments.trial import fit_rows
-from pidlib.attacks.synonyms import candidates, words_for
-from pidlib.data.perturbations import Candidates
+from pidlib.attacks.synonyms import candidates
 from pidlib.models import load_model
 
 GRIDS: dict[str, tuple[Any, ...]] = {
@@ -47,24 +46,13 @@ class Families:
         if family == "SAFER":
             return substituted(*model, candidates(self.resources), setting, seed=seed)
         if family == "encoding":
-            return encoded(*model, self.encoding(setting))
+            return encoded(*model, encoding_of(setting, self.learnt_on, self.resources))
         if family == "PURE":
             state, rank = map(int, setting.split())
             return purified(*model, state, rank)
         if family == "DiffuseDef":
             return diffused(self.states, self.denoiser, setting, seed)
         raise ValueError(f"no rival {family!r}; known: {list(GRIDS)}")
-
-    def encoding(self, setting: str) -> SynonymEncoding:
-        """Groups of words by a source and a number of candidates."""
-        name, _, most = setting.partition(" ")
-        return SynonymEncoding(self.counts, self._source(name), int(most))
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """Words of those rows."""
-        texts = {row[key] for row in self.learnt_on for key in BOTH}
-        return word_counts(sorted(texts))
 
     @cached_property
     def states(self) -> FirstStates:
@@ -75,8 +63,3 @@ class Families:
     def denoiser(self) -> Denoiser:
         """The denoiser, trained once."""
         return trained_denoiser(self.states(self.learnt_on), self.seed)
-
-    def _source(self, name: str) -> Candidates:
-        if name == "common":
-            return Common(candidates(self.resources), words_for("synonyms", "wordnet"))
-        return words_for("synonyms", name)

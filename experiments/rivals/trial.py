@@ -4,8 +4,7 @@ The result holds
 
 - `search`: for each rival every setting tried on held-out rows, right answers to clean and to
   randomly swapped text, the same for no rival, the setting chosen, and whether it passes the rule;
-- `counts`, `examples`, `gains`: right answers by contender and set, out of how many, packed, and
-  paired with no rival on the same rows. A stochastic rival stands there twice, over so many draws
+- `counts`, `examples`: right answers by contender and set, out of how many, and packed. A stochastic rival stands there twice, over so many draws
   and over one ("AdvFooler x16", "AdvFooler x1"). Sets: clean, contrast (one word turned the
   meaning), transfer (texts that TextFooler made without rival), then a beam inside the list:
   one word (exact), two words, all words; and "asked again": the worst text of that beam, under
@@ -37,8 +36,9 @@ from experiments.rivals.certified import (
     smoothed_verdicts,
 )
 from experiments.rivals.denoising import Density, FirstStates
+from experiments.rivals.encoding import encoding_of
 from experiments.rivals.families import COSTLY, DRAWN, GRIDS, Families
-from experiments.rivals.judging import AGAIN, Judge
+from experiments.rivals.judging import Judge
 from experiments.trial import held_rows
 from experiments.words.contrast import Contenders, ContrastTrial
 from pidlib.attacks.synonyms import candidates
@@ -46,7 +46,6 @@ from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.detection import auroc
-from pidlib.evaluation.accuracy import compare
 from pidlib.evaluation.contrast import Contrast
 from pidlib.evaluation.contrast_rows import contrasts, edited
 from pidlib.evaluation.exact import choices
@@ -137,16 +136,6 @@ class RunningRivals:
             for name, bits in of["right"].items():
                 answered[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}
                 asked[name] = of["asked"][name]
-        gains = {
-            name: {
-                key: _paired(
-                    answered["none"]["all words" if key == AGAIN else key][: len(bits)], bits
-                )
-                for key, bits in of.items()
-            }
-            for name, of in answered.items()
-            if name != "none"
-        }
         judging = self.rows[trial.after :]
         return {
             "data": {"name": trial.data, "n": len(judging), "sha256": fingerprint(judging)},
@@ -155,7 +144,6 @@ class RunningRivals:
             "search": {name: self.search(name) for name in trial.rivals},
             "contenders": {n: of["summary"] for n, of in judged.items()},
             "counts": counted(answered),
-            "gains": gains,
             "asked": asked,
             "examples": packed(answered),
             "detection": self.detection(),
@@ -295,7 +283,8 @@ class RunningRivals:
         def certify() -> dict[str, Any]:
             one, every = list_shifts(rows, self.source, trial.most)
             few = rows[: trial.certified]
-            groups = families.encoding(trial.groups).groups()
+            encoding = encoding_of(trial.groups, families.learnt_on, trial.resources)
+            groups = encoding.groups()
             by_word = {word: of for of in groups.values() if len(of) > 1 for word in of}
             bare = families.model, families.tokenizer
             models = {"none": bare}
@@ -352,19 +341,6 @@ def chosen(tried: Sequence[Mapping], none: Mapping[str, int], n: int) -> dict[st
     else:
         best = max(tried, key=lambda s: (s["clean"], s["swapped"]))
     return {"chosen": best["setting"], "passes": bool(passing)}
-
-
-def _paired(none: np.ndarray, bits: np.ndarray) -> dict[str, float]:
-    paired = compare(none, bits)
-    low, high = paired.interval()
-    return {
-        "won": paired.won,
-        "lost": paired.lost,
-        "n": paired.n,
-        "low": low,
-        "high": high,
-        "p": paired.p,
-    }
 
 
 def _wordnet() -> WordNet | None:
