@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,12 +18,11 @@ from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.rivals.encoding import CHOSEN as ENCODING
 from experiments.rivals.encoding import encoding_of
-from experiments.spelling import NormalisedTokenizer, SpellingNormaliser
+from experiments.spelling import NormalisedTokenizer, normaliser_of
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Controller
-from pidlib.data.edits import COLUMNS, word_spans
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.selection import RHOS, choose
@@ -185,14 +183,14 @@ class Conditions:
         rows, held = fit_rows(self.learnt_on, TUNED_ON), held_rows(self.learnt_on)
         if name == "spelling":
             summary = f"spelling normalised, symspellpy {version('symspellpy')}"
-            mended = NormalisedTokenizer(self.tokenizer, _normaliser(rows))
+            mended = NormalisedTokenizer(self.tokenizer, normaliser_of(rows))
             return Condition(self.model, mended, None, summary)
         if name.endswith("encoding"):
             counted = fit_rows(self.learnt_on, COUNTED)
             encoding = encoding_of(ENCODING, counted, self.words)
             tokenizer = NormalisedTokenizer(self.tokenizer, encoding)
             if name.startswith("spelling"):  # the outer one comes first
-                tokenizer = NormalisedTokenizer(tokenizer, _normaliser(rows))
+                tokenizer = NormalisedTokenizer(tokenizer, normaliser_of(rows))
             return Condition(self.model, tokenizer, None, f"{name}, groups of {ENCODING}")
         folder = folder or self.runs / self.trial.choice / name
         tuned = choose_fine_tuning(
@@ -235,13 +233,6 @@ class Conditions:
 def tuned_summary(model: Any, rows: int, rate: float) -> str:
     """What tells one fine-tuned copy from another."""
     return f"fine-tuned on {rows} rows, rate {rate:g}, {weights_sha256(model)[:8]}"
-
-
-def _normaliser(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
-    """One that knows the words that rows hold twice."""
-    texts = (row[c] for row in rows for c in COLUMNS if isinstance(row.get(c), str))
-    words = Counter(text[a:b].lower() for text in texts for a, b in word_spans(text))
-    return SpellingNormaliser(known={word for word, times in words.items() if times > 1})
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from pidlib.data.edits import word_spans
+from pidlib.data.edits import COLUMNS, word_spans
 from pidlib.io.assets import ASSETS
 
 _PARTS = re.compile(r"([-_*@]+|'[sS]$)")  # between the parts of a compound; a genitive's end
@@ -54,6 +55,13 @@ class SpellingNormaliser:
 
     def _is_right(self, word: str) -> bool:
         return word.lower() in self.known or word.lower() in speller().words
+
+
+def normaliser_of(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
+    """One that knows the words that rows hold twice."""
+    texts = (row[c] for row in rows for c in COLUMNS if isinstance(row.get(c), str))
+    words = Counter(text[a:b].lower() for text in texts for a, b in word_spans(text))
+    return SpellingNormaliser(known={word for word, times in words.items() if times > 1})
 
 
 @cache

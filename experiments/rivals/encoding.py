@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -100,11 +100,21 @@ def encoding_of(setting: str, rows: Sequence[Mapping[str, Any]], resources: str)
     return SynonymEncoding(word_counts(texts), source, int(most))
 
 
-def encoded(model: Any, tokenizer: Any, encoding: SynonymEncoding) -> Rival:
-    """The model behind an encoding of premise and hypothesis."""
-    draw = random_words(model, tokenizer, lambda text, _random: encoding(text), BOTH, 0)
+def encoded(
+    model: Any,
+    tokenizer: Any,
+    encoding: SynonymEncoding,
+    mended: Callable[[str], str] | None = None,
+) -> Rival:
+    """The model behind an encoding of premise and hypothesis, after a corrector if one is given."""
+
+    def change(text: str, _random: Any) -> str:
+        return encoding(text if mended is None else mended(text))
+
+    draw = random_words(model, tokenizer, change, BOTH, 0)
+    first = "" if mended is None else "misspellings mended, then "
     most, name = encoding.most, encoding.source.name
-    return Rival(f"after SEM, our reading: groups by the {most} nearest of {name}", draw)
+    return Rival(f"after SEM, our reading: {first}groups by the {most} nearest of {name}", draw)
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:

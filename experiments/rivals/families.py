@@ -7,9 +7,10 @@ from typing import Any
 
 from experiments.rivals.answers import Rival, plain
 from experiments.rivals.denoising import Denoiser, FirstStates, diffused, trained_denoiser
-from experiments.rivals.encoding import encoded, encoding_of
+from experiments.rivals.encoding import CHOSEN, encoded, encoding_of
 from experiments.rivals.states import noisy, purified
 from experiments.rivals.words import BOTH, HYPOTHESIS, masked, substituted
+from experiments.spelling import normaliser_of
 from experiments.trial import fit_rows
 from pidlib.attacks.synonyms import candidates
 from pidlib.models import load_model
@@ -19,10 +20,12 @@ GRIDS: dict[str, tuple[Any, ...]] = {
     "RanMASK": ("hypothesis 0.2", "hypothesis 0.3", "hypothesis 0.4", "both 0.2"),
     "SAFER": (2, 5),
     "encoding": ("ppdb 2", "ppdb 4", "wordnet 2", "wordnet 4", "common 8"),
+    "spelling and encoding": (CHOSEN,),
     "PURE": ("3 1", "3 2", "6 1", "6 2"),
     "DiffuseDef": (2, 5, 10, 20),
 }
 COSTLY = ("AdvFooler", "RanMASK", "SAFER")  # every draw is a forward pass
+KNOWN = 6000  # rows whose words a corrector knows, as in the other trials
 DRAWN = (*COSTLY, "DiffuseDef")  # an answer is taken over draws
 
 
@@ -30,7 +33,7 @@ class Families:
     """Makes rivals; what they share is made once."""
 
     def __init__(self, data: str, model: str, resources: str, learnt_on: int, seed: int) -> None:
-        self.resources, self.seed = resources, seed
+        self.data, self.resources, self.seed = data, resources, seed
         self.learnt_on = [dict(row) for row in fit_rows(data, learnt_on)]  # nobody is judged on it
         self.model, self.tokenizer = load_model(model)
         self.bare = plain(self.model, self.tokenizer)
@@ -47,6 +50,9 @@ class Families:
             return substituted(*model, candidates(self.resources), setting, seed=seed)
         if family == "encoding":
             return encoded(*model, encoding_of(setting, self.learnt_on, self.resources))
+        if family == "spelling and encoding":
+            encoding = encoding_of(setting, self.learnt_on, self.resources)
+            return encoded(*model, encoding, normaliser_of(fit_rows(self.data, KNOWN)))
         if family == "PURE":
             state, rank = map(int, setting.split())
             return purified(*model, state, rank)

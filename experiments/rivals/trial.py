@@ -71,7 +71,7 @@ class RivalsTrial(Experiment):
     search_draws: int = 4
     fixed: dict[str, int] = field(default_factory=lambda: FIXED_ROWS)
     drawn: dict[str, int] = field(default_factory=lambda: DRAWN_ROWS)
-    enlarged: int = 0  # rows searched without rival and for the encoding; as the others if 0
+    enlarged: int = 0  # rows searched without rival and for encodings; as the others if 0
     recipe: str = "textfooler"  # whose texts are transferred
     detected: tuple[str, ...] = ("textfooler", "textbugger", "a2t", "pso")
     fooled: int = 1000  # texts of each recipe, at most
@@ -189,7 +189,7 @@ class RunningRivals:
         """Right answers of one rival at its setting, over many draws and over one."""
         trial = self.trial
         sizes = dict(trial.drawn if family in COSTLY else trial.fixed)
-        if trial.enlarged and family in ("none", "encoding"):
+        if trial.enlarged and (family == "none" or family.endswith("encoding")):
             sizes["searched"] = trial.enlarged
         setting = None if family == "none" else self.search(family)["chosen"]
         sets = self._sets(sizes)
