@@ -1,0 +1,1 @@
+"""Recorded experiments on what the paper leaves open."""

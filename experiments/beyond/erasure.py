@@ -1,0 +1,126 @@
+"""Rivals and probes of the fairness trial: LEACE, turned controls, what the last state still tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pidlib.data.batches import batches
+from pidlib.data.groups import GroupSwap
+from pidlib.estimation.invariance import SwapFeedback, paired_states
+from pidlib.gain import Gain
+from pidlib.hooks import find_blocks, read_states
+from pidlib.laws import Static
+
+HIDDEN = 64  # units of the probe that is not linear
+
+
+def fit_leace(
+    model: Any, tokenizer: Any, rows: Sequence[Mapping], swap: GroupSwap, layers: Sequence[int]
+) -> dict[int, Gain]:
+    """LEACE of the group of a word (first 1, second -1, other 0), state by state, in closed loop."""
+    from concept_erasure import LeaceFitter
+
+    blocks, gains = find_blocks(model), {}
+    parts = [[r for r in rows if bool(swap.sides(r)[0]) == first] for first in (True, False)]
+    for t in layers:
+        fitter = None
+        with blocks.control(Static(dict(gains)), layers=list(gains)) if gains else _nothing():
+            for sign, part in zip((1.0, -1.0), parts, strict=True):
+                for before, after, changed in paired_states(blocks, tokenizer, part, swap):
+                    fitter = fitter or LeaceFitter(before[t].shape[1], 1, dtype=torch.float64)
+                    label = sign * changed.double()
+                    fitter.update(before[t], label).update(after[t], -label)
+        eraser = fitter.eraser
+        left, right = eraser.proj_left, eraser.proj_right  # x -> x - left right (x - mean)
+        offset = left @ (right @ eraser.bias)
+        gains[t] = Gain(-right.T.contiguous(), left.T.contiguous(), 0.0, offset)
+    return gains
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def erased(model: Any, maps: Callable[[], Mapping[int, Gain]]) -> Any:
+    """Attach erasers, fitted when they are needed."""
+    gains = maps()
+    return find_blocks(model).control(begin=lambda: Static(gains), layers=sorted(gains))
+
+
+def turned(control: SwapFeedback, model: Any, seed: int = 0, frame: Tensor | None = None) -> Any:
+    """A control whose push goes elsewhere at the same size, or that measures along another frame."""
+    d = len(control.means[0])
+    source = torch.Generator().manual_seed(seed)
+    turn = torch.linalg.qr(torch.randn(d, d, generator=source, dtype=torch.float64))[0]
+
+    def rotated(_t: int, u: Tensor, _mask: Tensor | None) -> Tensor:
+        return u @ turn.to(u)
+
+    if frame is None:
+        return control.attached(model, instead=rotated)
+
+    def law(_t: int, x: Tensor, mask: Tensor | None) -> Tensor:
+        gate = control.marked(x)[..., None]
+        gate = gate if mask is None else gate & mask
+        c = ((x - control.means[0].to(x)) @ frame.to(x)) * gate
+        mean = c.sum(1, keepdim=True) / gate.sum(1, keepdim=True).clamp_min(1)
+        return x - (mean @ frame.to(x).T) * gate
+
+    return find_blocks(model).control(law, layers=[0])
+
+
+def probed(
+    model: Any,
+    tokenizer: Any,
+    attach: Callable,
+    parts: Sequence[Sequence],
+    swap: GroupSwap,
+    seed: int,
+) -> dict[str, Any]:
+    """Right guesses of the group from the last state, by a linear and another probe; n.
+
+    Each row stands there as written and swapped, so half of all rows is of each group.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    sets = []
+    for rows in parts:
+        both = [*rows, *map(swap.apply, rows)]
+        with attach(model):
+            first, mean = _last(model, tokenizer, both)
+        labels = np.array([swap.sides(row)[0] > 0 for row in both])
+        sets.append(({"first token": first, "mean": mean}, labels))
+    (fit, known), (test, wanted) = sets
+    right: dict[str, int] = {}
+    for key in fit:
+        for name, probe in (
+            ("linear", LogisticRegression(max_iter=2000, C=0.1)),
+            ("network", MLPClassifier((HIDDEN,), alpha=1.0, max_iter=300, random_state=seed)),
+        ):
+            learner = make_pipeline(StandardScaler(), probe).fit(fit[key], known)
+            right[f"{key}, {name}"] = int((learner.predict(test[key]) == wanted).sum())
+    return {"right": right, "n": len(wanted)}
+
+
+def _last(model: Any, tokenizer: Any, rows: Sequence[Mapping]) -> tuple[np.ndarray, np.ndarray]:
+    """x_T of the first token and its mean over the tokens of each text, (N, d) each."""
+    blocks = find_blocks(model)
+    first = np.zeros((len(rows), blocks.width))
+    mean = np.zeros_like(first)
+    with torch.inference_mode():
+        for batch in batches(tokenizer, rows, 64):
+            states = read_states(model, batch.inputs, blocks)
+            x, mask = states.values[-1].double(), states.mask[..., None]
+            first[batch.indices] = x[:, 0].numpy()
+            mean[batch.indices] = ((x * mask).sum(1) / mask.sum(1)).numpy()
+    return first, mean

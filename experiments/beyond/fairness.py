@@ -1,0 +1,396 @@
+"""Recorded trial of fairness: what a swap of persons does to answers, and what undoes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.adapters import adapter_model
+from experiments.beyond.erasure import erased, fit_leace, probed, turned
+from experiments.experiment import Experiment, Report, once
+from experiments.fine_tuning import fine_tuned
+from pidlib.data.groups import GroupSwap
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.invariance import SwapFeedback
+from pidlib.evaluation.accuracy import scores
+from pidlib.evaluation.contrast_rows import contrasts, edited
+from pidlib.evaluation.results import configuration_hash
+from pidlib.hooks import find_blocks
+from pidlib.models import load_model
+
+FITTED = "gender, adults"  # the words of the fit; those of "gender, others" are new to the controls
+RANKS = (1, 2, 4, 8)
+LOSS = 0.01  # of clean accuracy on held-out rows, at most
+PLACES = {"all": "word by word", "marked": "marked words", "shared": "shared part"}
+AVERAGE, CANONICAL = "average of both versions", "one canonical version"
+Attach = Callable[[Any], AbstractContextManager]
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Fairness(Experiment):
+    """One model and its conditions on pairs, the same pairs with all persons swapped, and contrasts."""
+
+    data: str = "snli-test"
+    fitted: str = "snli-validation"
+    model: str = "minilm-nli"
+    after: int = 3000
+    fit: int = 300
+    held: int = 150
+    pairs: int = 400
+    probe: int = 200
+    rates: tuple[float, ...] = (1e-4, 3e-4)
+    tuned_on: int = 400
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        return f"fairness-{self.data.partition('-')[0]}-{self.model}"
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Fit, choose on held-out rows, judge."""
+        running = RunningFairness(self, runs, report)
+        answers = {name: running.judged(name) for name in running.conditions}
+        chosen = running.chosen()
+        for name in ("none", *chosen.values()):
+            answers[name] |= running.judged(name, more=True)
+        return {
+            "data": {
+                "name": self.data,
+                "n": len(running.sets["adults"]),
+                "sha256": configuration_hash(
+                    {key: fingerprint(rows) for key, rows in running.all_sets.items()}
+                ),
+                "rows": {key: len(rows) for key, rows in running.all_sets.items()},
+                "qualify": running.qualify,
+            },
+            "model": adapter_model(self.model),
+            "counts": {name: counted(of, running) for name, of in answers.items()},
+            "answers": answers,
+            "rules": running.rules(),
+            "chosen": chosen,
+            "held": {name: running.held(name) for name in running.conditions if name != "none"}
+            | {"none": running.held("none")},
+            "size": running.size(),
+            "probe": running.probes(["none", *chosen.values()]),
+            "fit": running.about_fit(),
+        }
+
+
+def one_sided(rows: Sequence[Mapping[str, Any]], kind: str) -> Rows:
+    """Rows that a swap can change so that the label holds, and that name one group only."""
+    swap = GroupSwap(kind)
+    return [dict(row) for row in rows if swap.holds(row) and min(swap.sides(row)) == 0]
+
+
+class RunningFairness:
+    """A trial under way: its rows, its conditions, its answers."""
+
+    def __init__(self, trial: Fairness, runs: Path, report: Report) -> None:
+        self.trial, self.report, self.folder = trial, report, runs / trial.name
+        self.model, self.tokenizer = load_model(trial.model)
+        self.whole = [dict(row) for row in load_nli(trial.data)]
+        known = one_sided(load_nli(trial.fitted), FITTED)
+        known = known[:: max(len(known) // (trial.fit + trial.held + trial.probe), 1)]
+        self.fit_rows, rest = known[: trial.fit], known[trial.fit :]
+        self.held_rows, self.probe_rows = rest[: trial.held], rest[trial.held :][: trial.probe]
+        self.swap = GroupSwap(FITTED)
+
+    @cached_property
+    def sets(self) -> dict[str, Rows]:
+        """What every condition is judged on; a set of swaps is followed by its swapped form."""
+        adults = one_sided(self.whole[self.trial.after :], FITTED)[: self.trial.pairs]
+        sets = {"adults": adults, "adults, swapped": [self.swap.apply(row) for row in adults]}
+        ids = range(self.trial.after, len(self.whole))
+        edits = [e for e in contrasts(self.whole, ids, None, self.trial.seed) if e.kind == "sex"]
+        edits = edits[:: max(4 * len(edits) // (3 * self.trial.pairs), 1)]
+        return sets | {"contrast": edited(self.whole, edits)}
+
+    @cached_property
+    def more(self) -> dict[str, Rows]:
+        """What only the chosen conditions are judged on."""
+        tail = self.whole[self.trial.after :]
+        plain = [dict(row) for row in tail if not GroupSwap("gender")(row)][: self.trial.pairs]
+        others = one_sided(tail, "gender, others")[: self.trial.pairs]
+        swap = GroupSwap("gender, others")
+        sets = {"others": others, "others, swapped": list(map(swap.apply, others)), "plain": plain}
+        return {key: rows for key, rows in sets.items() if rows}
+
+    @cached_property
+    def kinds(self) -> dict[str, Rows]:
+        """Swaps of other kinds, for the model as it is; colours are the placebo."""
+        sets: dict[str, Rows] = {}
+        for kind in ("age", "origin", "colour"):
+            rows = [row for row in self.whole if GroupSwap(kind).holds(row)][: self.trial.pairs]
+            if rows:
+                sets[kind] = rows
+                sets[f"{kind}, swapped"] = list(map(GroupSwap(kind).apply, rows))
+        return sets
+
+    @property
+    def all_sets(self) -> dict[str, Rows]:
+        """All of them."""
+        return self.sets | self.more | self.kinds
+
+    @cached_property
+    def qualify(self) -> dict[str, dict[str, int]]:
+        """Of the rows of the file: how many hold a listed word, can be swapped, name one group."""
+        counts = {}
+        for kind in ("gender", FITTED, "gender, others", "age", "origin", "colour"):
+            some = [row for row in self.whole if GroupSwap(kind)(row)]
+            holds = sum(GroupSwap(kind).holds(row) for row in some)
+            counts[kind] = {"rows": len(self.whole), "some": len(some), "holds": holds}
+            counts[kind]["one group"] = len(one_sided(some, kind))
+        return counts
+
+    @cached_property
+    def feedback(self) -> SwapFeedback:
+        """The directions of the swap at every state."""
+        depth = find_blocks(self.model).depth
+        return SwapFeedback.fit(
+            self.model, self.tokenizer, self.fit_rows, self.swap, layers=range(depth)
+        )
+
+    @cached_property
+    def conditions(self) -> dict[str, tuple[str, Attach]]:
+        """All that is compared: family, and what is attached to the model."""
+        first = replace(self.feedback, layers=(0,))
+        made: dict[str, tuple[str, Any]] = {"none": ("none", lambda _: nullcontext())}
+        for places, name in PLACES.items():
+            for rank in RANKS if places != "marked" else (1, 4):
+                control = replace(first, rank=rank, places=places)
+                made[f"{name}, rank {rank}"] = (name, control.attached)
+        deep = replace(self.feedback, places="all", rank=4)
+        made["word by word, rank 4, all states"] = (PLACES["all"], deep.attached)
+        half = replace(first, places="shared", gain=0.5)
+        made["shared part, rank 4, gain 0.5"] = (PLACES["shared"], half.attached)
+        for layers, name in (
+            ((0,), "LEACE, x_0"),
+            (tuple(self.feedback.layers), "LEACE, all states"),
+        ):
+            maps = partial(self._leace, layers)
+            made[name] = ("LEACE", partial(erased, maps=maps))
+        made["estimate, x_0"] = ("estimate", lambda model: self._estimate.attached(model))
+        for rate in self.trial.rates:
+            made[f"fine-tuned, rate {rate:g}"] = ("fine-tuned", lambda _: nullcontext())
+        shared = replace(first, rank=4, places="shared")
+        made["placebo: random directions"] = ("placebo", self._random(shared).attached)
+        made["placebo: turned"] = ("placebo", partial(turned, shared, seed=self.trial.seed))
+        return made
+
+    def _random(self, control: SwapFeedback) -> _Elsewhere:
+        """The same words, moved along random directions; marks stay."""
+        source = torch.Generator().manual_seed(self.trial.seed)
+        frame = torch.linalg.qr(torch.randn(len(control.means[0]), 4, generator=source).double())[0]
+        return _Elsewhere(control, frame)
+
+    def _leace(self, layers: Sequence[int]) -> dict[int, Any]:
+        rows = self.fit_rows if len(layers) == 1 else self.fit_rows[: max(self.trial.fit // 2, 1)]
+        if layers not in self._erasers:
+            self._erasers[layers] = fit_leace(self.model, self.tokenizer, rows, self.swap, layers)
+        return self._erasers[layers]
+
+    @cached_property
+    def _erasers(self) -> dict[Sequence[int], dict[int, Any]]:
+        return {}
+
+    @cached_property
+    def _copies(self) -> dict[float, Any]:
+        return {}
+
+    @cached_property
+    def _estimate(self) -> Estimator:
+        """The best linear guess of x_0 from its swapped form, each version taken for clean once."""
+        rows = self.fit_rows + [self.swap.apply(row) for row in self.fit_rows]
+        return Estimator.fit(self.model, self.tokenizer, rows, self.swap, layers=[0], rho=1.0)
+
+    def _tuned(self, rate: float) -> Any:
+        """A copy of the model that read rows and their swaps."""
+        rows = [row for row in one_sided(load_nli(self.trial.fitted), FITTED)][
+            -self.trial.tuned_on :
+        ]
+        out = self.folder / "fine-tuned" / f"rate-{rate:g}"
+        settings = {"learning_rate": rate, "seed": self.trial.seed, "report": self.report}
+        if rate not in self._copies:
+            self._copies[rate] = fine_tuned(
+                self.model, self.tokenizer, rows, self.swap, out, **settings
+            )
+        return self._copies[rate]
+
+    def model_of(self, name: str) -> Any:
+        """The model of a condition."""
+        if name.startswith("fine-tuned"):
+            return self._tuned(float(name.rpartition(" ")[2]))
+        return self.model
+
+    def _answers(self, name: str, sets: Mapping[str, Rows], kept: str) -> dict[str, Any]:
+        """Logits by set, rounded, computed once and kept."""
+        sums = {key: fingerprint(rows) for key, rows in sets.items()}
+        about = {"sets": sums, "trial": self.trial.configuration, "condition": name}
+
+        def compute() -> dict[str, Any]:
+            started = time.perf_counter()
+            model = self.model_of(name)
+            with self.conditions[name][1](model):
+                logits = {
+                    key: scores(model, self.tokenizer, rows).round(3).tolist()
+                    for key, rows in sets.items()
+                }
+            self.report(f"{name}, {kept}: {time.perf_counter() - started:.0f} s")
+            return {"logits": logits}
+
+        place = self.folder / kept / f"{name.replace(':', '')}.json"
+        return {key: np.array(of) for key, of in once(place, about, compute)["logits"].items()}
+
+    def judged(self, name: str, more: bool = False) -> dict[str, Any]:
+        """Answers as digits, and for each swap the distance between the two rows of chances."""
+        sets = self.sets if not more else self.more
+        if more and name == "none":
+            sets = self.more | self.kinds
+        return said(self._answers(name, sets, "more" if more else "sets"))
+
+    def held(self, name: str) -> dict[str, float]:
+        """Clean accuracy and mean change on held-out rows, which choose."""
+        rows = self.held_rows
+        sets = {"held": rows, "held, swapped": [self.swap.apply(row) for row in rows]}
+        logits = self._answers(name, sets, "held")
+        labels = np.array([row["label"] for row in rows])
+        right = int((logits["held"].argmax(1) == labels).sum())
+        change = float(changes(logits["held"], logits["held, swapped"]).mean())
+        return {"right": right, "n": len(rows), "change": round(change, 5)}
+
+    def chosen(self) -> dict[str, str]:
+        """Of each family the setting with the least change that loses at most `LOSS`; placebos all."""
+        bare, best = self.held("none"), {}
+        for family in dict.fromkeys(family for family, _ in self.conditions.values()):
+            names = [name for name, (of, _) in self.conditions.items() if of == family]
+            if family == "placebo":
+                best |= {name: name for name in names}
+            elif family != "none":
+                loss = {k: (bare["right"] - self.held(k)["right"]) / bare["n"] for k in names}
+                cheap = [k for k in names if loss[k] <= LOSS] or [min(names, key=loss.get)]
+                best[family] = min(cheap, key=lambda k: self.held(k)["change"])
+        return best
+
+    def rules(self) -> dict[str, Any]:
+        """The two plain rivals, from the answers of the model as it is to both versions."""
+        bare = self._answers("none", self.sets, "sets")
+        swap, rows = GroupSwap("gender"), self.sets["contrast"]
+        other = {"contrast": list(map(swap.apply, rows))}
+        turned = self._answers("none", other, "turned")["contrast"]
+        first = np.array([swap.sides(row)[0] >= swap.sides(row)[1] for row in rows])
+        mean = (bare["adults"] + bare["adults, swapped"]) / 2
+        male = np.array([GroupSwap(FITTED).sides(row)[0] > 0 for row in self.sets["adults"]])
+        one = np.where(male[:, None], bare["adults"], bare["adults, swapped"])
+        both = {
+            AVERAGE: {"adults": mean, "contrast": (bare["contrast"] + turned) / 2},
+            CANONICAL: {
+                "adults": one,
+                "contrast": np.where(first[:, None], bare["contrast"], turned),
+            },
+        }
+        return {
+            name: said(of | {"adults, swapped": of["adults"]})
+            | {"forwards": 2 if name == AVERAGE else 1}
+            for name, of in both.items()
+        }
+
+    def size(self) -> dict[str, Any]:
+        """Labels of the sets, and which rows name the first group as written."""
+        labels = {
+            key: "".join(str(row["label"]) for row in rows)
+            for key, rows in self.all_sets.items()
+            if key != "contrast" and "swapped" not in key
+        }
+        first = {
+            key: "".join(str(int(GroupSwap(kind).sides(row)[0] > 0)) for row in self.all_sets[key])
+            for key, kind in (("adults", FITTED), ("others", "gender, others"))
+            if key in self.all_sets
+        }
+        changed = {
+            key: "".join(str(min(len(GroupSwap(kind)(row)), 9)) for row in self.all_sets[key])
+            for key, kind in (("adults", FITTED), ("colour", "colour"))
+            if key in self.all_sets
+        }
+        return {"labels": labels, "first": first, "changed": changed}
+
+    def probes(self, names: Sequence[str]) -> dict[str, Any]:
+        """How well the last state tells the group, under each condition."""
+        found = {}
+        for name in names:
+            model, attach = self.model_of(name), self.conditions[name][1]
+            parts = [self.probe_rows, self.sets["adults"][: self.trial.probe]]
+            about = {"trial": self.trial.configuration, "condition": name}
+            compute = partial(
+                probed, model, self.tokenizer, attach, parts, self.swap, self.trial.seed
+            )
+            kept = once(self.folder / "probe" / f"{name.replace(':', '')}.json", about, compute)
+            found[name] = {key: value for key, value in kept.items() if key != "of"}
+            self.report(f"probe, {name}: {found[name]}")
+        return found
+
+    def about_fit(self) -> dict[str, Any]:
+        """The spectrum of the swap at each state, and how well words are marked."""
+        energies = {
+            str(t): [round(float(v), 4) for v in of[:16]]
+            for t, of in self.feedback.energies.items()
+        }
+        return {"rows": len(self.fit_rows), "energies": energies,
+                "threshold": round(self.feedback.threshold, 3)}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Elsewhere:
+    """A control whose directions, but not whose marks, are others."""
+
+    control: SwapFeedback
+    frame: torch.Tensor
+
+    def attached(self, model: Any) -> AbstractContextManager:
+        """Attach it."""
+        return turned(self.control, model, frame=self.frame)
+
+
+def changes(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Half the sum of absolute differences of the chances (N,): 0 the same, 1 all moved."""
+    a, b = (torch.from_numpy(np.asarray(x, float)).softmax(-1).numpy() for x in (before, after))
+    return np.abs(a - b).sum(1) / 2
+
+
+def said(logits: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Answers of each set as digits; for sets that were swapped, the change of each row."""
+    fields: dict[str, Any] = {}
+    for key, of in logits.items():
+        fields[key] = "".join(map(str, of.argmax(1)))
+        if f"{key}, swapped" in logits:
+            moved = changes(of, logits[f"{key}, swapped"])
+            fields[f"{key}, change"] = [round(float(v), 4) for v in moved]
+    return fields
+
+
+def counted(answers: Mapping[str, Any], running: RunningFairness) -> dict[str, dict[str, int]]:
+    """Right answers by set; flips of those that were swapped."""
+    counts = {}
+    for key, digits in answers.items():
+        if not isinstance(digits, str):
+            continue
+        rows = running.all_sets[key]
+        if key == "contrast":  # their rows still say "entailment", which is now wrong
+            right = sum(digit != "0" for digit in digits)
+        else:
+            right = sum(int(d) == row["label"] for d, row in zip(digits, rows, strict=True))
+        counts[key] = {"right": right, "n": len(rows)}
+        if f"{key}, swapped" in answers:
+            pairs = zip(digits, answers[f"{key}, swapped"], strict=True)
+            counts[key]["flips"] = sum(a != b for a, b in pairs)
+    return counts
