@@ -67,11 +67,10 @@ def turned(control: SwapFeedback, model: Any, seed: int = 0, frame: Tensor | Non
         return control.attached(model, instead=rotated)
 
     def law(_t: int, x: Tensor, mask: Tensor | None) -> Tensor:
-        gate = control.marked(x)[..., None]
-        gate = gate if mask is None else gate & mask
-        c = ((x - control.means[0].to(x)) @ frame.to(x)) * gate
-        mean = c.sum(1, keepdim=True) / gate.sum(1, keepdim=True).clamp_min(1)
-        return x - (mean @ frame.to(x).T) * gate
+        marked = control.marked(x)[..., None]
+        marked = marked if mask is None else marked & mask
+        c = (x - control.means[0].to(x)) @ frame.to(x)
+        return x - (c @ frame.to(x).T) * (marked & control.agreed(x, marked))
 
     return find_blocks(model).control(law, layers=[0])
 

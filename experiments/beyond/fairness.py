@@ -30,7 +30,9 @@ from pidlib.models import load_model
 FITTED = "gender, adults"  # the words of the fit; those of "gender, others" are new to the controls
 RANKS = (1, 2, 4, 8)
 LOSS = 0.01  # of clean accuracy on held-out rows, at most
-PLACES = {"all": "word by word", "marked": "marked words", "shared": "shared part"}
+PLACES = {
+    "all": "word by word", "marked": "marked words", "shared": "shared part", "agreed": "if all agree",
+}  # fmt: skip
 AVERAGE, CANONICAL = "average of both versions", "one canonical version"
 Attach = Callable[[Any], AbstractContextManager]
 Rows = list[dict[str, Any]]
@@ -167,13 +169,11 @@ class RunningFairness:
         first = replace(self.feedback, layers=(0,))
         made: dict[str, tuple[str, Any]] = {"none": ("none", lambda _: nullcontext())}
         for places, name in PLACES.items():
-            for rank in RANKS if places != "marked" else (1, 4):
+            for rank in RANKS if places != "marked" else (1, 4):  # differs little from "all"
                 control = replace(first, rank=rank, places=places)
                 made[f"{name}, rank {rank}"] = (name, control.attached)
         deep = replace(self.feedback, places="all", rank=4)
         made["word by word, rank 4, all states"] = (PLACES["all"], deep.attached)
-        half = replace(first, places="shared", gain=0.5)
-        made["shared part, rank 4, gain 0.5"] = (PLACES["shared"], half.attached)
         for layers, name in (
             ((0,), "LEACE, x_0"),
             (tuple(self.feedback.layers), "LEACE, all states"),
@@ -183,9 +183,9 @@ class RunningFairness:
         made["estimate, x_0"] = ("estimate", lambda model: self._estimate.attached(model))
         for rate in self.trial.rates:
             made[f"fine-tuned, rate {rate:g}"] = ("fine-tuned", lambda _: nullcontext())
-        shared = replace(first, rank=4, places="shared")
-        made["placebo: random directions"] = ("placebo", self._random(shared).attached)
-        made["placebo: turned"] = ("placebo", partial(turned, shared, seed=self.trial.seed))
+        agreed = replace(first, rank=4, places="agreed")
+        made["placebo: random directions"] = ("placebo", self._random(agreed).attached)
+        made["placebo: turned"] = ("placebo", partial(turned, agreed, seed=self.trial.seed))
         return made
 
     def _random(self, control: SwapFeedback) -> _Elsewhere:

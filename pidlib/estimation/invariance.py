@@ -16,7 +16,7 @@ from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
 from pidlib.hooks import Blocks, Control, read_states
 
-PLACES = ("all", "marked", "shared")
+PLACES = ("all", "marked", "shared", "agreed")
 _MARK = 2  # directions of x_0 that tell whether a word is one of those that the swap changes
 
 Swap = Callable[[Mapping[str, Any]], Sequence[Edit]]
@@ -64,13 +64,14 @@ class SwapFeedback:
     m_t the mean of the states of swapped words, the deviation of token j is
     c_t[j] = U_t^T (x_t[j] - m_t). The control is
 
-        u_t[j] = -gain U_t c_t[j]                       places "all" or "marked"
+        u_t[j] = -gain U_t c_t[j]                       places "all", "marked" or "agreed"
         u_t[j] = -gain U_t mean over marked i of c_t[i]    places "shared"
 
     A token is marked when its c_0, in two directions, is longer than `threshold`: it looks like a
-    word that the swap changes. "all" moves every token, the others marked ones only. What the
-    marked words share tells of the whole pair of texts; where two of them differ, "shared" keeps
-    the difference.
+    word that the swap changes. "all" moves every token, the others marked ones only, and "agreed"
+    these only where all of them, in all texts of the row, lie on one side of m_0 along the first
+    direction. What the marked words share tells of the whole row; where two of them differ,
+    "shared" and "agreed" keep the difference.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class SwapFeedback:
     layers : tuple of int, controlled states; 0 is among them unless `places` is "all"
     rank : int
     gain : float, from 0 to 1
-    places : {"all", "marked", "shared"}
+    places : {"all", "marked", "shared", "agreed"}
 
     Examples
     --------
@@ -160,6 +161,11 @@ class SwapFeedback:
         mean, marks = self.means[0].to(x), self.directions[0][:, :_MARK].to(x)
         return ((x - mean) @ marks).norm(dim=-1) > self.threshold
 
+    def agreed(self, x: Tensor, marked: Tensor) -> Tensor:
+        """Whether all marked tokens of a row lie on one side along the first direction, (B, 1, 1)."""
+        first = ((x - self.means[0].to(x)) @ self.directions[0][:, :1].to(x)) > 0
+        return ~((first & marked).any(1, True) & (~first & marked).any(1, True))
+
     def begin(self) -> Control:
         """Make the law, for one forward call of the model."""
         gate: list[Tensor] = []
@@ -167,7 +173,8 @@ class SwapFeedback:
         def law(t: int, x: Tensor, mask: Tensor | None) -> Tensor:
             if t == 0:
                 of = self.marked(x)[..., None]
-                gate[:] = [of if mask is None else of & mask]
+                of = of if mask is None else of & mask
+                gate[:] = [of & self.agreed(x, of) if self.places == "agreed" else of]
             frame, mean = self.directions[t][:, : self.rank].to(x), self.means[t].to(x)
             c = (x - mean) @ frame
             if self.places == "shared":

@@ -95,6 +95,8 @@ def test_the_shared_law_keeps_what_sets_words_apart():
         assert torch.allclose(out[0, 0], out[0, 2])  # deaf
     assert torch.allclose(law("marked")(0, differ, None)[0, 1], dog)
     assert torch.allclose(law("all")(0, differ, None)[0, 1], A[3])
+    assert torch.allclose(law("agreed")(0, alike, None)[0], torch.stack([A[2], dog, A[2]]))
+    assert torch.equal(law("agreed")(0, differ, None), differ)
     half = law("shared", 0.5)(0, alike, None)[0, 0]
     assert torch.allclose(half, A[2] + 0.5 * A[0])
 
