@@ -15,6 +15,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.beyond.erasure import erased, fit_leace, probed, turned
+from experiments.beyond.swapped import Rows, changes, counted, one_sided, said
 from experiments.experiment import Experiment, Report, once
 from experiments.fine_tuning import fine_tuned
 from pidlib.data.groups import GroupSwap
@@ -33,9 +34,9 @@ LOSS = 0.01  # of clean accuracy on held-out rows, at most
 PLACES = {
     "all": "word by word", "marked": "marked words", "shared": "shared part", "agreed": "if all agree",
 }  # fmt: skip
+FAMILIES = ("if all agree", "shared part", "word by word", "LEACE", "estimate", "fine-tuned")
 AVERAGE, CANONICAL = "average of both versions", "one canonical version"
 Attach = Callable[[Any], AbstractContextManager]
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Fairness(Experiment):
     held: int = 150
     pairs: int = 400
     probe: int = 200
-    rates: tuple[float, ...] = (1e-4, 3e-4)
+    rates: tuple[float, ...] = ()
     tuned_on: int = 400
     seed: int = 0
 
@@ -64,7 +65,8 @@ class Fairness(Experiment):
         running = RunningFairness(self, runs, report)
         answers = {name: running.judged(name) for name in running.conditions}
         chosen = running.chosen()
-        for name in ("none", *chosen.values()):
+        main = ["none"] + [chosen[family] for family in FAMILIES if family in chosen]
+        for name in main:
             answers[name] |= running.judged(name, more=True)
         return {
             "data": {
@@ -77,22 +79,16 @@ class Fairness(Experiment):
                 "qualify": running.qualify,
             },
             "model": adapter_model(self.model),
-            "counts": {name: counted(of, running) for name, of in answers.items()},
+            "counts": {name: counted(of, running.all_sets) for name, of in answers.items()},
             "answers": answers,
             "rules": running.rules(),
             "chosen": chosen,
             "held": {name: running.held(name) for name in running.conditions if name != "none"}
             | {"none": running.held("none")},
             "size": running.size(),
-            "probe": running.probes(["none", *chosen.values()]),
+            "probe": running.probes(main[:5]),
             "fit": running.about_fit(),
         }
-
-
-def one_sided(rows: Sequence[Mapping[str, Any]], kind: str) -> Rows:
-    """Rows that a swap can change so that the label holds, and that name one group only."""
-    swap = GroupSwap(kind)
-    return [dict(row) for row in rows if swap.holds(row) and min(swap.sides(row)) == 0]
 
 
 class RunningFairness:
@@ -227,6 +223,13 @@ class RunningFairness:
             )
         return self._copies[rate]
 
+    def about(self, name: str) -> dict[str, Any]:
+        """What decides the answers of a condition, besides the rows."""
+        trial = self.trial
+        about = {"condition": name, "model": trial.model, "seed": trial.seed}
+        about["fit"] = fingerprint(self.fit_rows)
+        return about | ({"tuned_on": trial.tuned_on} if name.startswith("fine-tuned") else {})
+
     def model_of(self, name: str) -> Any:
         """The model of a condition."""
         if name.startswith("fine-tuned"):
@@ -236,7 +239,7 @@ class RunningFairness:
     def _answers(self, name: str, sets: Mapping[str, Rows], kept: str) -> dict[str, Any]:
         """Logits by set, rounded, computed once and kept."""
         sums = {key: fingerprint(rows) for key, rows in sets.items()}
-        about = {"sets": sums, "trial": self.trial.configuration, "condition": name}
+        about = {"sets": sums} | self.about(name)
 
         def compute() -> dict[str, Any]:
             started = time.perf_counter()
@@ -322,7 +325,9 @@ class RunningFairness:
             for key, kind in (("adults", FITTED), ("colour", "colour"))
             if key in self.all_sets
         }
-        return {"labels": labels, "first": first, "changed": changed}
+        others = GroupSwap("gender, others")
+        known = "".join(str(int(not others(row))) for row in self.sets["contrast"])
+        return {"labels": labels, "first": first, "changed": changed, "contrast, known": known}
 
     def probes(self, names: Sequence[str]) -> dict[str, Any]:
         """How well the last state tells the group, under each condition."""
@@ -330,7 +335,7 @@ class RunningFairness:
         for name in names:
             model, attach = self.model_of(name), self.conditions[name][1]
             parts = [self.probe_rows, self.sets["adults"][: self.trial.probe]]
-            about = {"trial": self.trial.configuration, "condition": name}
+            about = {"rows": list(map(fingerprint, parts))} | self.about(name)
             compute = partial(
                 probed, model, self.tokenizer, attach, parts, self.swap, self.trial.seed
             )
@@ -359,38 +364,3 @@ class _Elsewhere:
     def attached(self, model: Any) -> AbstractContextManager:
         """Attach it."""
         return turned(self.control, model, frame=self.frame)
-
-
-def changes(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Half the sum of absolute differences of the chances (N,): 0 the same, 1 all moved."""
-    a, b = (torch.from_numpy(np.asarray(x, float)).softmax(-1).numpy() for x in (before, after))
-    return np.abs(a - b).sum(1) / 2
-
-
-def said(logits: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Answers of each set as digits; for sets that were swapped, the change of each row."""
-    fields: dict[str, Any] = {}
-    for key, of in logits.items():
-        fields[key] = "".join(map(str, of.argmax(1)))
-        if f"{key}, swapped" in logits:
-            moved = changes(of, logits[f"{key}, swapped"])
-            fields[f"{key}, change"] = [round(float(v), 4) for v in moved]
-    return fields
-
-
-def counted(answers: Mapping[str, Any], running: RunningFairness) -> dict[str, dict[str, int]]:
-    """Right answers by set; flips of those that were swapped."""
-    counts = {}
-    for key, digits in answers.items():
-        if not isinstance(digits, str):
-            continue
-        rows = running.all_sets[key]
-        if key == "contrast":  # their rows still say "entailment", which is now wrong
-            right = sum(digit != "0" for digit in digits)
-        else:
-            right = sum(int(d) == row["label"] for d, row in zip(digits, rows, strict=True))
-        counts[key] = {"right": right, "n": len(rows)}
-        if f"{key}, swapped" in answers:
-            pairs = zip(digits, answers[f"{key}, swapped"], strict=True)
-            counts[key]["flips"] = sum(a != b for a, b in pairs)
-    return counts

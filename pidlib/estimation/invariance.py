@@ -14,6 +14,7 @@ from pidlib.controller import free_blocks
 from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
+from pidlib.estimation.layerwise import text_lengths
 from pidlib.hooks import Blocks, Control, read_states
 
 PLACES = ("all", "marked", "shared", "agreed")
@@ -39,6 +40,7 @@ def paired_states(
 ) -> Iterator[PairedStates]:
     """Read the states of words before and after a swap, some rows at a time, in double precision."""
     blocks = model if isinstance(model, Blocks) else free_blocks(model)
+    rows = [rows[int(k)] for k in text_lengths(rows).argsort(kind="stable")]  # little padding
     for start in range(0, len(rows), batch_size):
         part = rows[start : start + batch_size]
         edits = [swap(row) for row in part]
