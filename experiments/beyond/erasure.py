@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,38 +19,29 @@ from pidlib.laws import Static
 HIDDEN = 64  # units of the probe that is not linear
 
 
-def fit_leace(
-    model: Any, tokenizer: Any, rows: Sequence[Mapping], swap: GroupSwap, layers: Sequence[int]
-) -> dict[int, Gain]:
-    """LEACE of the group of a word (first 1, second -1, other 0), state by state, in closed loop."""
+def fit_leace(model: Any, tokenizer: Any, rows: Sequence[Mapping], swap: GroupSwap) -> Gain:
+    """LEACE at x_0 of the group of a word: first 1, second -1, other 0; rows and their swaps."""
     from concept_erasure import LeaceFitter
 
-    blocks, gains = find_blocks(model), {}
+    fitter = None
     parts = [[r for r in rows if bool(swap.sides(r)[0]) == first] for first in (True, False)]
-    for t in layers:
-        fitter = None
-        with blocks.control(Static(dict(gains)), layers=list(gains)) if gains else _nothing():
-            for sign, part in zip((1.0, -1.0), parts, strict=True):
-                for before, after, changed in paired_states(blocks, tokenizer, part, swap):
-                    fitter = fitter or LeaceFitter(before[t].shape[1], 1, dtype=torch.float64)
-                    label = sign * changed.double()
-                    fitter.update(before[t], label).update(after[t], -label)
-        eraser = fitter.eraser
-        left, right = eraser.proj_left, eraser.proj_right  # x -> x - left right (x - mean)
-        offset = left @ (right @ eraser.bias)
-        gains[t] = Gain(-right.T.contiguous(), left.T.contiguous(), 0.0, offset)
-    return gains
+    for sign, part in zip((1.0, -1.0), parts, strict=True):
+        for before, after, changed in paired_states(model, tokenizer, part, swap, last=0):
+            fitter = fitter or LeaceFitter(before[0].shape[1], 1, dtype=torch.float64)
+            label = sign * changed.double()
+            fitter.update(before[0], label).update(after[0], -label)
+    left, right = (
+        fitter.eraser.proj_left,
+        fitter.eraser.proj_right,
+    )  # x -> x - left right (x - mean)
+    offset = left @ (right @ fitter.eraser.bias)
+    return Gain(-right.T.contiguous(), left.T.contiguous(), 0.0, offset)
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
-
-
-def erased(model: Any, maps: Callable[[], Mapping[int, Gain]]) -> Any:
-    """Attach erasers, fitted when they are needed."""
-    gains = maps()
-    return find_blocks(model).control(begin=lambda: Static(gains), layers=sorted(gains))
+def erased(model: Any, fit: Callable[[], Gain]) -> Any:
+    """Attach an eraser, fitted when it is needed."""
+    gain = fit()
+    return find_blocks(model).control(begin=lambda: Static({0: gain}), layers=[0])
 
 
 def turned(control: SwapFeedback, model: Any, seed: int = 0, frame: Tensor | None = None) -> Any:

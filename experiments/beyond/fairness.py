@@ -15,9 +15,8 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.beyond.erasure import erased, fit_leace, probed, turned
-from experiments.beyond.swapped import Rows, changes, counted, one_sided, said
+from experiments.beyond.swapped import Rows, counted, one_sided, said
 from experiments.experiment import Experiment, Report, once
-from experiments.fine_tuning import fine_tuned
 from pidlib.data.groups import GroupSwap
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import Estimator
@@ -30,11 +29,12 @@ from pidlib.models import load_model
 
 FITTED = "gender, adults"  # the words of the fit; those of "gender, others" are new to the controls
 RANKS = (1, 2, 4, 8)
-LOSS = 0.01  # of clean accuracy on held-out rows, at most
+SPARE = 350  # rows between those of the fit, so that they spread over the file
+ENERGY = 0.95  # of the swap at x_0; the fewest directions that hold it are the rank of the verdict
 PLACES = {
     "all": "word by word", "marked": "marked words", "shared": "shared part", "agreed": "if all agree",
 }  # fmt: skip
-FAMILIES = ("if all agree", "shared part", "word by word", "LEACE", "estimate", "fine-tuned")
+FAMILIES = ("if all agree", "shared part", "word by word", "LEACE", "estimate")
 AVERAGE, CANONICAL = "average of both versions", "one canonical version"
 Attach = Callable[[Any], AbstractContextManager]
 
@@ -48,11 +48,10 @@ class Fairness(Experiment):
     model: str = "minilm-nli"
     after: int = 3000
     fit: int = 300
-    held: int = 150
     pairs: int = 400
-    probe: int = 200
-    rates: tuple[float, ...] = ()
-    tuned_on: int = 400
+    probe: int = 120
+    others: int = 200
+    without: tuple[str, ...] = ()
     seed: int = 0
 
     @property
@@ -61,12 +60,11 @@ class Fairness(Experiment):
         return f"fairness-{self.data.partition('-')[0]}-{self.model}"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
-        """Fit, choose on held-out rows, judge."""
+        """Fit, judge, count."""
         running = RunningFairness(self, runs, report)
         answers = {name: running.judged(name) for name in running.conditions}
-        chosen = running.chosen()
-        main = ["none"] + [chosen[family] for family in FAMILIES if family in chosen]
-        for name in main:
+        main = running.main
+        for name in ("none", *main.values()):
             answers[name] |= running.judged(name, more=True)
         return {
             "data": {
@@ -82,11 +80,9 @@ class Fairness(Experiment):
             "counts": {name: counted(of, running.all_sets) for name, of in answers.items()},
             "answers": answers,
             "rules": running.rules(),
-            "chosen": chosen,
-            "held": {name: running.held(name) for name in running.conditions if name != "none"}
-            | {"none": running.held("none")},
+            "chosen": main,
             "size": running.size(),
-            "probe": running.probes(main[:5]),
+            "probe": running.probes(["none", *main.values()] if self.probe else []),
             "fit": running.about_fit(),
         }
 
@@ -99,9 +95,8 @@ class RunningFairness:
         self.model, self.tokenizer = load_model(trial.model)
         self.whole = [dict(row) for row in load_nli(trial.data)]
         known = one_sided(load_nli(trial.fitted), FITTED)
-        known = known[:: max(len(known) // (trial.fit + trial.held + trial.probe), 1)]
-        self.fit_rows, rest = known[: trial.fit], known[trial.fit :]
-        self.held_rows, self.probe_rows = rest[: trial.held], rest[trial.held :][: trial.probe]
+        known = known[:: max(len(known) // (trial.fit + SPARE), 1)]
+        self.fit_rows, self.probe_rows = known[: trial.fit], known[trial.fit :][: trial.probe]
         self.swap = GroupSwap(FITTED)
 
     @cached_property
@@ -117,22 +112,21 @@ class RunningFairness:
     @cached_property
     def more(self) -> dict[str, Rows]:
         """What only the chosen conditions are judged on."""
-        tail = self.whole[self.trial.after :]
-        plain = [dict(row) for row in tail if not GroupSwap("gender")(row)][: self.trial.pairs]
-        others = one_sided(tail, "gender, others")[: self.trial.pairs]
+        others = one_sided(self.whole[self.trial.after :], "gender, others")[: self.trial.others]
+        if not others:
+            return {}
         swap = GroupSwap("gender, others")
-        sets = {"others": others, "others, swapped": list(map(swap.apply, others)), "plain": plain}
-        return {key: rows for key, rows in sets.items() if rows}
+        return {"others": others, "others, swapped": list(map(swap.apply, others))}
 
     @cached_property
     def kinds(self) -> dict[str, Rows]:
         """Swaps of other kinds, for the model as it is; colours are the placebo."""
         sets: dict[str, Rows] = {}
         for kind in ("age", "origin", "colour"):
-            rows = [row for row in self.whole if GroupSwap(kind).holds(row)][: self.trial.pairs]
+            swap = GroupSwap(kind)
+            rows = [row for row in self.whole if swap.holds(row)][: self.trial.others]
             if rows:
-                sets[kind] = rows
-                sets[f"{kind}, swapped"] = list(map(GroupSwap(kind).apply, rows))
+                sets |= {kind: rows, f"{kind}, swapped": list(map(swap.apply, rows))}
         return sets
 
     @property
@@ -145,44 +139,44 @@ class RunningFairness:
         """Of the rows of the file: how many hold a listed word, can be swapped, name one group."""
         counts = {}
         for kind in ("gender", FITTED, "gender, others", "age", "origin", "colour"):
-            some = [row for row in self.whole if GroupSwap(kind)(row)]
-            holds = sum(GroupSwap(kind).holds(row) for row in some)
-            counts[kind] = {"rows": len(self.whole), "some": len(some), "holds": holds}
-            counts[kind]["one group"] = len(one_sided(some, kind))
+            swap = GroupSwap(kind)
+            some = [row for row in self.whole if swap(row)]
+            holds = [row for row in some if swap.holds(row)]
+            one = sum(min(swap.sides(row)) == 0 for row in holds)
+            counts[kind] = {"rows": len(self.whole), "some": len(some), "holds": len(holds)}
+            counts[kind]["one group"] = one
         return counts
 
     @cached_property
     def feedback(self) -> SwapFeedback:
-        """The directions of the swap at every state."""
-        depth = find_blocks(self.model).depth
-        return SwapFeedback.fit(
-            self.model, self.tokenizer, self.fit_rows, self.swap, layers=range(depth)
-        )
+        """The directions of the swap at x_0."""
+        return SwapFeedback.fit(self.model, self.tokenizer, self.fit_rows, self.swap)
+
+    @cached_property
+    def deep(self) -> SwapFeedback:
+        """The same at every state."""
+        layers, rows = range(find_blocks(self.model).depth), self.fit_rows
+        return SwapFeedback.fit(self.model, self.tokenizer, rows, self.swap, layers, places="all")
 
     @cached_property
     def conditions(self) -> dict[str, tuple[str, Attach]]:
         """All that is compared: family, and what is attached to the model."""
-        first = replace(self.feedback, layers=(0,))
+        first = self.feedback
         made: dict[str, tuple[str, Any]] = {"none": ("none", lambda _: nullcontext())}
         for places, name in PLACES.items():
             for rank in RANKS if places != "marked" else (1, 4):  # differs little from "all"
                 control = replace(first, rank=rank, places=places)
                 made[f"{name}, rank {rank}"] = (name, control.attached)
-        deep = replace(self.feedback, places="all", rank=4)
-        made["word by word, rank 4, all states"] = (PLACES["all"], deep.attached)
-        for layers, name in (
-            ((0,), "LEACE, x_0"),
-            (tuple(self.feedback.layers), "LEACE, all states"),
-        ):
-            maps = partial(self._leace, layers)
-            made[name] = ("LEACE", partial(erased, maps=maps))
+        made[f"{PLACES['all']}, rank 4, all states"] = (
+            PLACES["all"],
+            lambda model: self.deep.attached(model),
+        )
+        made["LEACE, x_0"] = ("LEACE", partial(erased, fit=lambda: self._leace))
         made["estimate, x_0"] = ("estimate", lambda model: self._estimate.attached(model))
-        for rate in self.trial.rates:
-            made[f"fine-tuned, rate {rate:g}"] = ("fine-tuned", lambda _: nullcontext())
         agreed = replace(first, rank=4, places="agreed")
         made["placebo: random directions"] = ("placebo", self._random(agreed).attached)
         made["placebo: turned"] = ("placebo", partial(turned, agreed, seed=self.trial.seed))
-        return made
+        return {name: of for name, of in made.items() if name not in self.trial.without}
 
     def _random(self, control: SwapFeedback) -> _Elsewhere:
         """The same words, moved along random directions; marks stay."""
@@ -190,19 +184,9 @@ class RunningFairness:
         frame = torch.linalg.qr(torch.randn(len(control.means[0]), 4, generator=source).double())[0]
         return _Elsewhere(control, frame)
 
-    def _leace(self, layers: Sequence[int]) -> dict[int, Any]:
-        rows = self.fit_rows if len(layers) == 1 else self.fit_rows[: max(self.trial.fit // 2, 1)]
-        if layers not in self._erasers:
-            self._erasers[layers] = fit_leace(self.model, self.tokenizer, rows, self.swap, layers)
-        return self._erasers[layers]
-
     @cached_property
-    def _erasers(self) -> dict[Sequence[int], dict[int, Any]]:
-        return {}
-
-    @cached_property
-    def _copies(self) -> dict[float, Any]:
-        return {}
+    def _leace(self) -> Any:
+        return fit_leace(self.model, self.tokenizer, self.fit_rows, self.swap)
 
     @cached_property
     def _estimate(self) -> Estimator:
@@ -210,31 +194,11 @@ class RunningFairness:
         rows = self.fit_rows + [self.swap.apply(row) for row in self.fit_rows]
         return Estimator.fit(self.model, self.tokenizer, rows, self.swap, layers=[0], rho=1.0)
 
-    def _tuned(self, rate: float) -> Any:
-        """A copy of the model that read rows and their swaps."""
-        rows = [row for row in one_sided(load_nli(self.trial.fitted), FITTED)][
-            -self.trial.tuned_on :
-        ]
-        out = self.folder / "fine-tuned" / f"rate-{rate:g}"
-        settings = {"learning_rate": rate, "seed": self.trial.seed, "report": self.report}
-        if rate not in self._copies:
-            self._copies[rate] = fine_tuned(
-                self.model, self.tokenizer, rows, self.swap, out, **settings
-            )
-        return self._copies[rate]
-
     def about(self, name: str) -> dict[str, Any]:
         """What decides the answers of a condition, besides the rows."""
         trial = self.trial
         about = {"condition": name, "model": trial.model, "seed": trial.seed}
-        about["fit"] = fingerprint(self.fit_rows)
-        return about | ({"tuned_on": trial.tuned_on} if name.startswith("fine-tuned") else {})
-
-    def model_of(self, name: str) -> Any:
-        """The model of a condition."""
-        if name.startswith("fine-tuned"):
-            return self._tuned(float(name.rpartition(" ")[2]))
-        return self.model
+        return about | {"fit": fingerprint(self.fit_rows)}
 
     def _answers(self, name: str, sets: Mapping[str, Rows], kept: str) -> dict[str, Any]:
         """Logits by set, rounded, computed once and kept."""
@@ -243,7 +207,7 @@ class RunningFairness:
 
         def compute() -> dict[str, Any]:
             started = time.perf_counter()
-            model = self.model_of(name)
+            model = self.model
             with self.conditions[name][1](model):
                 logits = {
                     key: scores(model, self.tokenizer, rows).round(3).tolist()
@@ -262,28 +226,14 @@ class RunningFairness:
             sets = self.more | self.kinds
         return said(self._answers(name, sets, "more" if more else "sets"))
 
-    def held(self, name: str) -> dict[str, float]:
-        """Clean accuracy and mean change on held-out rows, which choose."""
-        rows = self.held_rows
-        sets = {"held": rows, "held, swapped": [self.swap.apply(row) for row in rows]}
-        logits = self._answers(name, sets, "held")
-        labels = np.array([row["label"] for row in rows])
-        right = int((logits["held"].argmax(1) == labels).sum())
-        change = float(changes(logits["held"], logits["held, swapped"]).mean())
-        return {"right": right, "n": len(rows), "change": round(change, 5)}
-
-    def chosen(self) -> dict[str, str]:
-        """Of each family the setting with the least change that loses at most `LOSS`; placebos all."""
-        bare, best = self.held("none"), {}
-        for family in dict.fromkeys(family for family, _ in self.conditions.values()):
-            names = [name for name, (of, _) in self.conditions.items() if of == family]
-            if family == "placebo":
-                best |= {name: name for name in names}
-            elif family != "none":
-                loss = {k: (bare["right"] - self.held(k)["right"]) / bare["n"] for k in names}
-                cheap = [k for k in names if loss[k] <= LOSS] or [min(names, key=loss.get)]
-                best[family] = min(cheap, key=lambda k: self.held(k)["change"])
-        return best
+    @cached_property
+    def main(self) -> dict[str, str]:
+        """Of each family the setting of the verdict: the rank was fixed by the energy at x_0."""
+        held = self.feedback.energies[0].cumsum(0)[[rank - 1 for rank in RANKS]]
+        rank = RANKS[int((held < ENERGY).sum())]
+        names = {"LEACE": "LEACE, x_0", "estimate": "estimate, x_0"}
+        main = {family: names.get(family, f"{family}, rank {rank}") for family in FAMILIES}
+        return {family: name for family, name in main.items() if name in self.conditions}
 
     def rules(self) -> dict[str, Any]:
         """The two plain rivals, from the answers of the model as it is to both versions."""
@@ -293,7 +243,7 @@ class RunningFairness:
         turned = self._answers("none", other, "turned")["contrast"]
         first = np.array([swap.sides(row)[0] >= swap.sides(row)[1] for row in rows])
         mean = (bare["adults"] + bare["adults, swapped"]) / 2
-        male = np.array([GroupSwap(FITTED).sides(row)[0] > 0 for row in self.sets["adults"]])
+        male = np.array([self.swap.sides(row)[0] > 0 for row in self.sets["adults"]])
         one = np.where(male[:, None], bare["adults"], bare["adults, swapped"])
         both = {
             AVERAGE: {"adults": mean, "contrast": (bare["contrast"] + turned) / 2},
@@ -315,25 +265,16 @@ class RunningFairness:
             for key, rows in self.all_sets.items()
             if key != "contrast" and "swapped" not in key
         }
-        first = {
-            key: "".join(str(int(GroupSwap(kind).sides(row)[0] > 0)) for row in self.all_sets[key])
-            for key, kind in (("adults", FITTED), ("others", "gender, others"))
-            if key in self.all_sets
-        }
-        changed = {
-            key: "".join(str(min(len(GroupSwap(kind)(row)), 9)) for row in self.all_sets[key])
-            for key, kind in (("adults", FITTED), ("colour", "colour"))
-            if key in self.all_sets
-        }
+        first = "".join(str(int(self.swap.sides(row)[0] > 0)) for row in self.sets["adults"])
         others = GroupSwap("gender, others")
         known = "".join(str(int(not others(row))) for row in self.sets["contrast"])
-        return {"labels": labels, "first": first, "changed": changed, "contrast, known": known}
+        return {"labels": labels, "first": first, "contrast, known": known}
 
     def probes(self, names: Sequence[str]) -> dict[str, Any]:
         """How well the last state tells the group, under each condition."""
         found = {}
         for name in names:
-            model, attach = self.model_of(name), self.conditions[name][1]
+            model, attach = self.model, self.conditions[name][1]
             parts = [self.probe_rows, self.sets["adults"][: self.trial.probe]]
             about = {"rows": list(map(fingerprint, parts))} | self.about(name)
             compute = partial(

@@ -14,7 +14,7 @@ from pidlib.controller import free_blocks
 from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
-from pidlib.estimation.layerwise import text_lengths
+from pidlib.estimation.layerwise import state_of, text_lengths
 from pidlib.hooks import Blocks, Control, read_states
 
 PLACES = ("all", "marked", "shared", "agreed")
@@ -36,9 +36,10 @@ def paired_states(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     swap: Swap,
+    last: int | None = None,
     batch_size: int = 64,
 ) -> Iterator[PairedStates]:
-    """Read the states of words before and after a swap, some rows at a time, in double precision."""
+    """Read the states of words up to x_last before and after a swap, in double precision."""
     blocks = model if isinstance(model, Blocks) else free_blocks(model)
     rows = [rows[int(k)] for k in text_lengths(rows).argsort(kind="stable")]  # little padding
     for start in range(0, len(rows), batch_size):
@@ -48,7 +49,12 @@ def paired_states(
         device = input_device(blocks.model)
         pair = paired_units(tokenizer, part, edits, swapped, device)
         with torch.inference_mode():
-            values = [read_states(blocks.model, units.inputs, blocks).values for units in pair]
+            values = [
+                [state_of(blocks, units.inputs, 0, {})]  # the blocks need not run
+                if last == 0
+                else read_states(blocks.model, units.inputs, blocks).values
+                for units in pair
+            ]
         whole = pair[0].whole & pair[1].whole
         before, after = (
             [units.means(x)[whole].cpu() for x in of]
@@ -136,7 +142,7 @@ class SwapFeedback:
             raise ValueError("there are no rows: give at least one text that the swap changes")
         chosen, moments, sums, n = sorted({0, *layers}), {}, {}, 0
         lengths = []
-        for before, after, changed in paired_states(model, tokenizer, rows, swap):
+        for before, after, changed in paired_states(model, tokenizer, rows, swap, chosen[-1]):
             if not changed.any():
                 continue
             n += int(changed.sum())

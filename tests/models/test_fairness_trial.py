@@ -12,7 +12,7 @@ from pidlib.data.groups import GroupSwap
 from pidlib.data.nli import VARIABLE, load_nli
 
 pytest.importorskip("concept_erasure")
-TRIAL = Fairness("tiny-test", "tiny-fit", after=50, fit=6, held=3, pairs=6, probe=4, rates=())
+TRIAL = Fairness("tiny-test", "tiny-fit", after=50, fit=6, pairs=6, probe=4, others=3)
 
 
 def test_it_judges_every_condition_and_is_kept(tmp_path, monkeypatch):
