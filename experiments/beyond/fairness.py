@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
+from experiments.beyond.augmentation import augmented, weights_of
 from experiments.beyond.erasure import erased, fit_leace, probed, turned
 from experiments.beyond.swapped import Rows, counted, one_sided, said
 from experiments.experiment import Experiment, Report, once
@@ -34,7 +35,7 @@ ENERGY = 0.95  # of the swap at x_0; the fewest directions that hold it are the 
 PLACES = {
     "all": "word by word", "marked": "marked words", "shared": "shared part", "agreed": "if all agree",
 }  # fmt: skip
-FAMILIES = ("if all agree", "shared part", "word by word", "LEACE", "estimate")
+FAMILIES = ("if all agree", "shared part", "word by word", "LEACE", "estimate", "fine-tuned")
 AVERAGE, CANONICAL = "average of both versions", "one canonical version"
 Attach = Callable[[Any], AbstractContextManager]
 
@@ -51,6 +52,7 @@ class Fairness(Experiment):
     pairs: int = 400
     probe: int = 120
     others: int = 200
+    tuned: int = 1200  # rows of the fine-tuning, each as written and swapped
     without: tuple[str, ...] = ()
     seed: int = 0
 
@@ -84,6 +86,7 @@ class Fairness(Experiment):
             "size": running.size(),
             "probe": running.probes(["none", *main.values()] if self.probe else []),
             "fit": running.about_fit(),
+            "tuning": running.tuning,
         }
 
 
@@ -95,8 +98,9 @@ class RunningFairness:
         self.model, self.tokenizer = load_model(trial.model)
         self.whole = [dict(row) for row in load_nli(trial.data)]
         known = one_sided(load_nli(trial.fitted), FITTED)
-        known = known[:: max(len(known) // (trial.fit + SPARE), 1)]
-        self.fit_rows, self.probe_rows = known[: trial.fit], known[trial.fit :][: trial.probe]
+        spread = known[:: max(len(known) // (trial.fit + SPARE), 1)]
+        self.fit_rows, self.probe_rows = spread[: trial.fit], spread[trial.fit :][: trial.probe]
+        self.known = [row for row in known if row not in self.probe_rows]
         self.swap = GroupSwap(FITTED)
 
     @cached_property
@@ -173,6 +177,7 @@ class RunningFairness:
         )
         made["LEACE, x_0"] = ("LEACE", partial(erased, fit=lambda: self._leace))
         made["estimate, x_0"] = ("estimate", lambda model: self._estimate.attached(model))
+        made["fine-tuned"] = ("fine-tuned", lambda model: weights_of(model, self.tuned[0]))
         agreed = replace(first, rank=4, places="agreed")
         made["placebo: random directions"] = ("placebo", self._random(agreed).attached)
         made["placebo: turned"] = ("placebo", partial(turned, agreed, seed=self.trial.seed))
@@ -194,11 +199,22 @@ class RunningFairness:
         rows = self.fit_rows + [self.swap.apply(row) for row in self.fit_rows]
         return Estimator.fit(self.model, self.tokenizer, rows, self.swap, layers=[0], rho=1.0)
 
+    @cached_property
+    def tuned(self) -> tuple[Any, list[dict[str, float]], float]:
+        """The model fine-tuned on both versions; the held-out rows are those of the probe."""
+        rows, out = self.known[: self.trial.tuned], self.folder / "fine-tuned"
+        return augmented(
+            self.model, self.tokenizer, rows, self.probe_rows, self.swap, out, self.trial.seed,
+            self.report,
+        )  # fmt: skip
+
     def about(self, name: str) -> dict[str, Any]:
         """What decides the answers of a condition, besides the rows."""
         trial = self.trial
         about = {"condition": name, "model": trial.model, "seed": trial.seed}
-        return about | {"fit": fingerprint(self.fit_rows)}
+        return about | {
+            "fit": fingerprint(self.known[: trial.tuned] if name == "fine-tuned" else self.fit_rows)
+        }
 
     def _answers(self, name: str, sets: Mapping[str, Rows], kept: str) -> dict[str, Any]:
         """Logits by set, rounded, computed once and kept."""
@@ -231,7 +247,7 @@ class RunningFairness:
         """Of each family the setting of the verdict: the rank was fixed by the energy at x_0."""
         held = self.feedback.energies[0].cumsum(0)[[rank - 1 for rank in RANKS]]
         rank = RANKS[int((held < ENERGY).sum())]
-        names = {"LEACE": "LEACE, x_0", "estimate": "estimate, x_0"}
+        names = {"LEACE": "LEACE, x_0", "estimate": "estimate, x_0", "fine-tuned": "fine-tuned"}
         main = {family: names.get(family, f"{family}, rank {rank}") for family in FAMILIES}
         return {family: name for family, name in main.items() if name in self.conditions}
 
@@ -269,6 +285,17 @@ class RunningFairness:
         others = GroupSwap("gender, others")
         known = "".join(str(int(not others(row))) for row in self.sets["contrast"])
         return {"labels": labels, "first": first, "contrast, known": known}
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        """What the search for a rate of fine-tuning tried on held-out rows."""
+        if "fine-tuned" in self.trial.without:
+            return {}
+        about = {"rows": fingerprint(self.known[: self.trial.tuned])} | self.about("fine-tuned")
+        return once(
+            self.folder / "tuning.json", about,
+            lambda: {"tried": self.tuned[1], "rate": self.tuned[2]},
+        )  # fmt: skip
 
     def probes(self, names: Sequence[str]) -> dict[str, Any]:
         """How well the last state tells the group, under each condition."""
