@@ -100,7 +100,7 @@ class SwapFeedback:
     >>> rows = [row for row in load_nli("captions", n=200) if swap.holds(row)]
     >>> model, tokenizer = load_model("minilm-nli")
     >>> control = SwapFeedback.fit(model, tokenizer, rows[:30], swap, rank=4)
-    >>> bool(control.energies[0][:4].sum() > 0.9)
+    >>> bool(control.energies[0][:4].sum() > 0.75)
     True
 
     Source: our departure. The paper's P pulls states towards a subspace; this one out of one.
