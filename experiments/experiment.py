@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
     "vision": "experiments.beyond.vision.Vision",
+    "fairness": "experiments.beyond.fairness.Fairness",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

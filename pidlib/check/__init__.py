@@ -13,6 +13,7 @@ from pidlib.check.assumptions import (
 from pidlib.check.attacks import attack_rates, tokens_of_word, word_order
 from pidlib.check.dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
 from pidlib.check.estimation import bias_variance, chosen_setting, next_estimate
+from pidlib.check.fairness import answer_change, gap_left, without_shared
 from pidlib.check.gains import (
     cost_for_share,
     cost_that_breaks_even,

@@ -205,9 +205,9 @@ def _moments(
         both = clean.whole & changed.whole
         if not both.any():
             continue
-        y = clean.means(_state(blocks, clean.inputs, t, law, skip))[both].cpu()
-        p = changed.means(_state(blocks, changed.inputs, t, law, skip))[both].cpu()
-        x = clean.means(_state(blocks, clean.inputs, t, {}))[both].cpu() if law else y
+        y = clean.means(state_of(blocks, clean.inputs, t, law, skip))[both].cpu()
+        p = changed.means(state_of(blocks, changed.inputs, t, law, skip))[both].cpu()
+        x = clean.means(state_of(blocks, clean.inputs, t, {}))[both].cpu() if law else y
         joint = joint or _Joint(y.shape[1])
         joint.add(x, y, p)
     if joint is None:
@@ -243,7 +243,7 @@ def _regressed(joint: _Joint, rho: float) -> Affine:
     return Affine(np.eye(len(seen)) + step.A, step.b)
 
 
-def _state(
+def state_of(
     blocks: Blocks, inputs: Mapping[str, Tensor], t: int, law: Mapping[int, Gain], skip: int = 0
 ) -> Tensor:
     """x_t under a law on the states before it; later blocks are not run."""
