@@ -17,6 +17,7 @@ from experiments.rivals.search import searched
 from experiments.rivals.states import noisy, purified, without_components
 from experiments.rivals.trial import RivalsTrial, chosen
 from experiments.rivals.words import masked, substituted
+from experiments.spelling import NormalisedTokenizer
 from pidlib.attacks import candidates
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import scores
@@ -103,6 +104,19 @@ def test_words_of_a_group_are_written_alike_and_answered_alike():
     assert Common(LEXICON, LEXICON).synonyms("dog") == LEXICON.synonyms("dog")
     groups = {word: ("dog", "canine") for word in ("dog", "canine")}
     assert group_choices("A Dog, a cat.", groups).words == (("Dog", "Canine"),)
+
+
+def test_a_corrector_comes_before_the_encoding():
+    encoding = SynonymEncoding(word_counts(["a dog and a canine", "a dog runs"]), LEXICON, 4)
+
+    def mended(text: str) -> str:
+        return text.replace("huond", "hound")
+
+    rows = [{"premise": "A dog runs.", "hypothesis": f"A {w} runs."} for w in ("dog", "huond")]
+    first, second = encoded(MODEL, TOKENIZER, encoding, mended).draw(rows, 1)
+    assert np.array_equal(first, second)
+    nested = NormalisedTokenizer(NormalisedTokenizer(TOKENIZER, encoding), mended)
+    assert nested("A huond runs.")["input_ids"] == TOKENIZER("A dog runs.")["input_ids"]
 
 
 def test_the_beam_meets_all_single_swaps_and_a_guide_decides_nothing():
@@ -236,7 +250,7 @@ def test_the_trial_counts_each_rival_beside_none(tmp_path):
     bits = unpack(result["examples"]["none"]["clean"], 5)
     labels = [row["label"] for row in rows]
     assert np.array_equal(bits, scores(MODEL, TOKENIZER, rows).argmax(1) == labels)
-    assert result["gains"]["RanMASK x2"]["clean"]["n"] == 3
+    assert result["counts"]["RanMASK x2"]["clean"]["n"] == 3
     assert len(result["search"]["PURE"]["tried"]) == 4
     assert set(result["certificates"]["groups"]["none"]["counts"]) >= {"certified", "truth"}
     assert trial.run(RESULTS, tmp_path, pytest.fail) == result  # kept, not done again
