@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
+    "jacobians": "experiments.beyond.jacobians.JacobianTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

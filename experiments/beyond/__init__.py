@@ -1,0 +1,1 @@
+"""Recorded experiments on what the paper's last section leaves open."""
