@@ -55,10 +55,10 @@ class JacobianTrial(Experiment):
 
     data: str = "snli-test"
     model: str = "minilm-nli"
-    n: int = 150
+    n: int = 100
     recipe: str = "textfooler"
     resources: str = "ppdb"
-    attacked: int = 60
+    attacked: int = 0
     fitted_on: int = 600
     predicted: int = 200
     predicted_after: int = 3000
@@ -66,14 +66,14 @@ class JacobianTrial(Experiment):
     weighed: int = 120
     estimated: int = 120
     held: int = 100
-    learnt: int = 48
+    learnt: int = 0
     epochs: int = 4
     rate: float = 0.1
     rho: float = 1.0
-    terminal: tuple[float, ...] = (0.1,)
-    roads: tuple[float, ...] = (0.1, 1.0)
-    running: tuple[float, ...] = (0.001, 1.0, 10.0)
-    rhos: tuple[float, ...] = (0.5, 2.0)
+    terminal: tuple[float, ...] = ()
+    roads: tuple[float, ...] = (1.0,)
+    running: tuple[float, ...] = (0.001, 1.0)
+    rhos: tuple[float, ...] = (0.5,)
     variance: float = 0.99
     seed: int = 0
 
@@ -87,9 +87,12 @@ class JacobianTrial(Experiment):
         running = RunningJacobians(self, results, runs, report)
         prediction = running.prediction()
         right = running.judged(running.solved)
-        learnt = running.learning()
-        right |= running.judged(running.learnt_laws)
-        right[ROADS] |= running.attacked(ROADS)
+        learnt = {}
+        if self.learnt:
+            learnt = running.learning()
+            right |= running.judged(running.learnt_laws)
+        if self.attacked:
+            right[ROADS] |= running.attacked(ROADS)
         rows = running.rows
         return {
             "data": {"name": self.data, "n": len(rows), "sha256": fingerprint(rows)},
@@ -142,14 +145,16 @@ class RunningJacobians(JacobianControls):
         seen, contrast = ADAPTIVE + trial.recipe, read_result(self.results / RESULT)
         for name, (file, condition) in ANCHORS.items():
             result = read_result(self.results / file)
-            keys = {"clean", trial.recipe, seen} & set(result["examples"][condition])
+            keys = {"clean", trial.recipe} | ({seen} if trial.attacked else set())
+            keys &= set(result["examples"][condition])
             right[name] = {
                 key: answers(result, condition, key)[: trial.attacked if key == seen else trial.n]
                 for key in sorted(keys)
             }
             if condition in contrast["examples"]:
                 right[name]["contrast"] = answers(contrast, condition, "edited")[: trial.n]
-        right["none"][seen] = right["none"][trial.recipe][: trial.attacked]
+        if trial.attacked:
+            right["none"][seen] = right["none"][trial.recipe][: trial.attacked]
         return right
 
     def prediction(self) -> dict[str, Any]:
@@ -245,7 +250,9 @@ class RunningJacobians(JacobianControls):
         trial = self.trial
         grids = {RUNNING: trial.running, TERMINAL: trial.terminal, ROADS: trial.roads,
                  WIENER: trial.rhos}  # fmt: skip
-        controls: dict[str, Any] = {name: self.chosen(name, grid) for name, grid in grids.items()}
+        controls: dict[str, Any] = {
+            name: self.chosen(name, grid) for name, grid in grids.items() if grid
+        }
         return controls | {f"{ROADS}: rotation": Placebo(controls[ROADS], "rotation")}
 
     @property
