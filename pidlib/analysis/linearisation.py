@@ -250,7 +250,8 @@ def answer_weights(
             ]
         mask = batch.inputs["attention_mask"].bool()
         C = torch.stack([torch.stack([s[mask] for s in of]) for of in slopes], 2).cpu()
-        squares = squares + (C.flatten(1, 2).mT @ C.flatten(1, 2)).double()
+        flat = C.flatten(1, 2).double()  # single precision would leave negative eigenvalues
+        squares = squares + flat.mT @ flat
         means, n = means + C.sum(1).double(), n + C.shape[1]
     weights, mean = squares / n, means / n
     return weights, (mean**2).sum((1, 2)) / weights.diagonal(dim1=1, dim2=2).sum(1)
