@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
     "vision": "experiments.beyond.vision.Vision",
+    "jacobians": "experiments.beyond.jacobians.JacobianTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
