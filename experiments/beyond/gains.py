@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -53,54 +53,69 @@ class LearntGains:
         """What the law removes: (1 - alpha_t) K_i, (T, 3)."""
         return shares_removed(self.log_c.exp())[:, None] * self.gains
 
+    @contextmanager
+    def attached(self, model: Any) -> Iterator[Any]:
+        """Apply the law to a model, as controllers are."""
+        with find_blocks(model).control(self):
+            yield model
+
     def __call__(self, t: int, x: Tensor, mask: Tensor | None) -> Tensor:
         """The controlled state."""
         u = -(x @ torch.einsum("i,iab->ab", self.shares[t], self.Q[t]))
         return x + (u if mask is None else u * mask)
 
 
-def answer_costs(
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    wanted: Tensor,
-    under: Callable[[], Any] = nullcontext,
-) -> Tensor:
-    """KL(clean answer without control || answer) of each row, (N,)."""
-    with under():
-        inputs = encode(tokenizer, rows)
-        seen = model(**inputs).logits.log_softmax(-1)
+def answer_costs(model: Any, inputs: Mapping[str, Tensor], wanted: Tensor) -> Tensor:
+    """KL(wanted answer || answer) of each row, (N,)."""
+    seen = model(**inputs).logits.log_softmax(-1)
     return kl_div(seen, wanted, reduction="none").sum(-1)
+
+
+def batched(
+    model: Any, tokenizer: Any, pairs: Sequence, size: int = BATCH
+) -> list[tuple[list[int], list[dict], Tensor]]:
+    """Rows of each batch, its clean and changed inputs, and the model's own clean answer."""
+    order = np.argsort([len(a["premise"] + a["hypothesis"]) for a, _ in pairs], kind="stable")
+    parts = []
+    for start in range(0, len(pairs), size):
+        rows = order[start : start + size].tolist()
+        inputs = [encode(tokenizer, of) for of in zip(*(pairs[k] for k in rows), strict=True)]
+        with torch.no_grad():
+            parts.append((rows, inputs, model(**inputs[0]).logits.softmax(-1)))
+    return parts
 
 
 def learn(
     model: Any,
-    tokenizer: Any,
+    parts: Sequence[tuple[list[int], list[dict], Tensor]],
     law: LearntGains,
-    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     epochs: int,
     rate: float,
     seed: int,
     report: Callable[[str], None],
 ) -> None:
     """Bring the mean cost of clean and changed texts down by gradients through the model."""
-    blocks, random = find_blocks(model), np.random.default_rng(seed)
-    optimizer = torch.optim.Adam(law.unknown, lr=rate)
-    order = np.argsort([len(a["premise"] + a["hypothesis"]) for a, _ in pairs], kind="stable")
+    random, optimizer = np.random.default_rng(seed), torch.optim.Adam(law.unknown, lr=rate)
     for epoch in range(epochs):
         costs = []
-        for start in random.permutation(np.arange(0, len(pairs), BATCH)):
-            clean, changed = zip(*(pairs[k] for k in order[start : start + BATCH]), strict=True)
-            with torch.no_grad():
-                wanted = model(**encode(tokenizer, clean)).logits.softmax(-1)
-            cost = sum(
-                answer_costs(model, tokenizer, of, wanted, lambda: blocks.control(law)).mean() / 2
-                for of in (clean, changed)
-            )
-            for value, slope in zip(
-                law.unknown, torch.autograd.grad(cost, law.unknown), strict=True
-            ):
+        for k in random.permutation(len(parts)):
+            _, inputs, wanted = parts[k]
+            with law.attached(model):
+                cost = sum(answer_costs(model, of, wanted).mean() / 2 for of in inputs)
+            slopes = torch.autograd.grad(cost, law.unknown)
+            for value, slope in zip(law.unknown, slopes, strict=True):
                 value.grad = slope
             optimizer.step()
             costs.append(float(cost.detach()))
         report(f"epoch {epoch + 1} of {epochs}: cost {np.mean(costs):.4f}")
+
+
+def mean_costs(model: Any, parts: Sequence, controls: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Mean of the costs of the clean and the changed text, by control and row."""
+    costs = {name: np.zeros(sum(len(rows) for rows, *_ in parts)) for name in controls}
+    for name, control in controls.items():
+        with nullcontext() if control is None else control.attached(model), torch.no_grad():
+            for rows, inputs, wanted in parts:
+                both = [answer_costs(model, of, wanted) for of in inputs]
+                costs[name][rows] = (sum(both) / 2).numpy()
+    return {name: of.round(4).tolist() for name, of in costs.items()}

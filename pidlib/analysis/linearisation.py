@@ -150,8 +150,8 @@ class PredictedErrors(NamedTuple):
     true : (N, T + 1) tensor, |e_t| over all tokens of each text
     size : dict of str to (N, T + 1) tensor, predicted |e_t|
     missed : dict of str to (N, T + 1) tensor, |prediction - e_t|
-        Predictions from e_0: "constant", e_0 itself; "mean", by the mean Jacobians; "text", by each
-        text's Jacobians at its clean states; and "block", J_t e_t by these, from the true e_t.
+        Predictions from e_0: "constant", blocks that change nothing; "text", each text's Jacobians
+        at its clean states; and one of each set of matrices given.
 
     Source: Theorem 1 without control is |e_t| = |e_0|.
     """
@@ -162,7 +162,11 @@ class PredictedErrors(NamedTuple):
 
 
 def predicted_errors(
-    model: Any, inputs: Mapping[str, Any], changed: Mapping[str, Any], mean: Tensor
+    model: Any,
+    inputs: Mapping[str, Any],
+    changed: Mapping[str, Any],
+    means: Mapping[str, Tensor],
+    removed: Tensor | None = None,
 ) -> PredictedErrors:
     """Follow the errors of changed texts through the blocks, and through their linear models.
 
@@ -171,7 +175,10 @@ def predicted_errors(
     model : a model in evaluation mode
     inputs, changed : mappings of str to tensor
         Arguments of the forward for clean texts and their changed forms, token for token.
-    mean : (T, d, d) tensor, of `mean_jacobians`
+    means : mapping of str to (T, d, d) tensor, such as of `mean_jacobians`
+    removed : (T, d, d) tensor, optional
+        A control of the changed text, x_t - removed_t x_t; its errors are from the clean states
+        without control, and the linear models take it off the error alone.
 
     Returns
     -------
@@ -185,19 +192,26 @@ def predicted_errors(
     Source: paper Eq. (1), linearised.
     """
     states, functions, mask = block_functions(model, inputs)
-    moved, _, other = block_functions(model, changed)
+    moved, blocks, other = block_functions(model, changed)
     if mask.shape != other.shape or not torch.equal(mask, other):
         raise ValueError(
             "changed texts have other lengths; give pairs of the same length in tokens"
         )
-    real = mask[..., None]
-    true = [(y - x) * real for x, y in zip(states, moved, strict=True)]
-    paths = {name: [true[0]] for name in ("constant", "mean", "text", "block")}
-    for x, block, A, e in zip(states[:-1], functions, mean, true[:-1], strict=True):
-        paths["constant"].append(true[0])
-        paths["mean"].append(paths["mean"][-1] @ A.to(e).T)
-        paths["text"].append(push_forward(block, x, paths["text"][-1]) * real)
-        paths["block"].append(push_forward(block, x, e) * real)
+    real, y = mask[..., None], moved[0]
+    true = [(y - states[0]) * real]
+    paths = {name: [true[0]] for name in ("constant", "text", *means)}
+    for t, (x, function, block) in enumerate(zip(states[:-1], functions, blocks, strict=True)):
+        keep = torch.eye(x.shape[-1], dtype=x.dtype)
+        keep = (keep if removed is None else keep - removed[t]).T.to(x)
+        y = block(y @ keep)
+        true.append((y - states[t + 1]) * real)
+        for name, path in paths.items():
+            e = path[-1] @ keep
+            if name == "text":
+                e = push_forward(function, x, e) * real
+            elif name in means:
+                e = e @ means[name][t].to(e).T
+            path.append(e)
 
     def sizes(path: Sequence[Tensor]) -> Tensor:
         return torch.stack([e.flatten(1).norm(dim=1) for e in path], 1)

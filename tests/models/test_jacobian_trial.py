@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
-from experiments.beyond.gains import LearntGains, learn, shares_removed
+from experiments.beyond.gains import LearntGains, batched, learn, mean_costs, shares_removed
 from experiments.experiment import read_experiment
 from pidlib import PIDController, load_model, load_nli
 from pidlib.data.batches import encode
@@ -35,7 +36,14 @@ def test_gains_are_learnt_through_the_model_and_start_at_an_equal_split():
         theirs = model(**inputs).logits
     assert torch.allclose(ours, theirs, atol=1e-3)
     before = law.raw.detach().clone()
-    learn(model, tokenizer, law, [(row, row) for row in rows], 1, 0.1, 0, lambda _: None)
+    parts = batched(model, tokenizer, [(row, row) for row in rows])
+    costs = mean_costs(model, parts, {"none": None, "law": law})
+    assert (
+        np.allclose(costs["none"], 0, atol=1e-4)
+        and min(costs["law"]) >= 0
+        and len(costs["law"]) == 24
+    )
+    learn(model, parts, law, 1, 0.1, 0, lambda _: None)
     assert not torch.equal(before, law.raw) and torch.allclose(law.gains.sum(1), torch.ones(6))
     free = LearntGains(fitted, free=True)
     assert len(free.unknown) == 2 and float(free.shares.sum(1).max()) < 0.4

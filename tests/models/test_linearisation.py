@@ -14,6 +14,7 @@ from pidlib.analysis import (
 )
 from pidlib.analysis.jacobians import block_functions
 from pidlib.data.batches import encode
+from pidlib.hooks import find_blocks
 
 ROWS = [
     {"premise": "the dog sleeps in the park", "hypothesis": "a cat", "label": 0},
@@ -54,20 +55,35 @@ def test_products_and_means_agree_with_whole_jacobians(small):
 def test_a_small_change_is_predicted_by_the_texts_own_jacobians(small):
     model, _, inputs, states, mask, _ = small
     other = {k: v.clone() for k, v in inputs.items()}
-    same = predicted_errors(
-        model, inputs, other, torch.zeros(len(states) - 1, *2 * states[0].shape[-1:])
-    )
-    assert float(same.true.max()) == 0.0
+    T, d = len(states) - 1, states[0].shape[-1]
+    eye = torch.eye(d).repeat(T, 1, 1)
+    same = predicted_errors(model, inputs, other, {"mean": 0 * eye})
+    assert float(same.true.max()) < 1e-5
     other["input_ids"][0, 1] = other["input_ids"][0, 2]
-    moved = predicted_errors(
-        model, inputs, other, torch.eye(states[0].shape[-1]).repeat(len(states) - 1, 1, 1)
-    )
-    assert moved.true[0, 0] > 0 and float(moved.true[1].max()) == 0.0
+    moved = predicted_errors(model, inputs, other, {"mean": eye})
+    assert moved.true[0, 0] > 0 and float(moved.true[1].max()) < 1e-5
     assert torch.equal(moved.missed["mean"], moved.missed["constant"])
-    assert torch.allclose(moved.missed["text"][:, 1], moved.missed["block"][:, 1])
+    with torch.no_grad(), find_blocks(model).reading() as values:
+        model(**other)
+    last = (values[-1] - states[-1])[0].norm()
+    assert float(moved.true[0, -1]) == pytest.approx(float(last), rel=1e-4)
     shorter = {k: v[:, :-1] for k, v in inputs.items()}
     with pytest.raises(ValueError, match="other lengths"):
-        predicted_errors(model, inputs, shorter, moved.true)
+        predicted_errors(model, inputs, shorter, {})
+
+
+def test_a_control_that_removes_everything_leaves_no_predicted_error(small):
+    model, _, inputs, states, _, _ = small
+    other = {k: v.clone() for k, v in inputs.items()}
+    other["input_ids"][0, 1] = other["input_ids"][0, 2]
+    eye = torch.eye(states[0].shape[-1]).repeat(len(states) - 1, 1, 1)
+    free, half, none = (
+        predicted_errors(model, inputs, other, {"mean": eye}, share * eye)
+        for share in (0.0, 0.5, 1.0)
+    )
+    assert torch.allclose(half.size["mean"][:, 2], free.size["mean"][:, 2] / 4)
+    assert torch.allclose(half.size["text"][:, 1], free.size["text"][:, 1] / 2, atol=1e-5)
+    assert float(none.size["text"][:, 1:].max()) == 0 and float(none.true[0, 1]) > 0
 
 
 def test_weights_are_mean_squares_of_the_logits_derivatives(small):
@@ -77,7 +93,6 @@ def test_weights_are_mean_squares_of_the_logits_derivatives(small):
     x = model.get_input_embeddings()(inputs["input_ids"])
     assert weights.shape[0] == len(states) - 1 == len(share) and x.shape == states[0].shape
     step, (b, j) = 1e-2 * torch.randn(states[0].shape[-1]), mask.nonzero()[0]
-    from pidlib.hooks import find_blocks
 
     def logits(push):
         def add(t, x, _):
