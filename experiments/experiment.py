@@ -28,6 +28,7 @@ EXPERIMENTS = {
     "healing": "experiments.writers.healing.Healing",
     "vision": "experiments.beyond.vision.Vision",
     "fairness": "experiments.beyond.fairness.Fairness",
+    "jacobians": "experiments.beyond.jacobians.JacobianTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

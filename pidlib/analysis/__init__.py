@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from pidlib.analysis.jacobians import BlockGeometry, block_functions, block_geometry
+from pidlib.analysis.linearisation import (
+    PredictedErrors,
+    answer_weights,
+    explained_shares,
+    mean_jacobians,
+    predicted_errors,
+    push_forward,
+)
 from pidlib.analysis.memory import memory_shares
 from pidlib.analysis.theorem import ErrorProfiles, error_profiles, outside_norms
 from pidlib.analysis.word_states import WordStates, relative_errors, word_states

@@ -26,6 +26,7 @@ from pidlib.check.gains import (
     planes_left,
     split,
 )
+from pidlib.check.jacobians import first_gain, gain_by_logits, separated_map, signed_products
 from pidlib.check.models import (
     break_even,
     cheapest,

@@ -3,9 +3,9 @@
 The problem of Proposition 1, in the relaxed form that its formula solves:
 
     minimise  sum_t 1/2 v_t^T Q_t v_t + c_t/2 |u_t|^2,   v_t = x_t + u_t,
-    subject to  x_{t+1} = theta_t v_t,   t = 0 .. T-1,   no terminal cost.
+    subject to  x_{t+1} = theta_t v_t,   t = 0 .. T-1.
 
-Both weights are named in full: `Q_state` weighs the controlled state, and c (as a
+The paper has no terminal cost; 1/2 x_T^T S_T x_T is added where `terminal` gives S_T. Both weights are named in full: `Q_state` weighs the controlled state, and c (as a
 matrix, R_control = c I) weighs the control.
 """
 
@@ -32,7 +32,7 @@ class RiccatiSolution:
     Attributes
     ----------
     S : (..., T + 1, d, d) array
-        Value function V_t(x) = 1/2 x^T S_t x; S_T = 0.
+        Value function V_t(x) = 1/2 x^T S_t x; S_T is the terminal weight, 0 in the paper.
     K : (..., T, d, d) array
         Feedback u_t = -K_t x_t.
     A : (..., T, d, d) array
@@ -86,11 +86,26 @@ def _checked(
         ) from None
 
 
-def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolution:
+def _end(terminal: ArrayLike | None, d: int) -> np.ndarray:
+    """The weight S_T of the last state, checked."""
+    end = np.zeros((d, d)) if terminal is None else np.asarray(terminal, dtype=np.float64)
+    if end.shape[-2:] != (d, d) or not np.isfinite(end).all():
+        raise ValueError(f"terminal has shape {end.shape}; give finite numbers, (..., {d}, {d})")
+    size = max(1.0, np.abs(end).max())
+    if not np.allclose(end, end.mT, rtol=0, atol=1e-10 * size):
+        raise ValueError("terminal is not symmetric; give (S + S^T) / 2")
+    if np.linalg.eigvalsh(end).min() < -1e-10 * size:
+        raise ValueError("terminal has a negative eigenvalue; a weight has none")
+    return end
+
+
+def riccati(
+    thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike, terminal: ArrayLike | None = None
+) -> RiccatiSolution:
     """Solve the relaxed linear problem by the backward Riccati recursion.
 
     S_t = c M (M + c I)^-1,  K_t = (M + c I)^-1 M,  A_t = c (M + c I)^-1,
-    M = Q_t + theta_t^T S_{t+1} theta_t,  S_T = 0.
+    M = Q_t + theta_t^T S_{t+1} theta_t,  S_T = terminal, by default 0.
 
     Parameters
     ----------
@@ -103,6 +118,8 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
         each system of a batch. At 0 the limit is taken: the control removes everything that
         M_t penalises. For that, eigenvalues of M_t below 1e-13 of the largest, or of c, are
         read as 0; else rounding in a direction without weight would be divided by c.
+    terminal : (..., d, d) array, optional
+        Weight S_T of the last state, symmetric positive semi-definite.
 
     Returns
     -------
@@ -111,7 +128,7 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     Raises
     ------
     ValueError
-        Shapes that do not fit, a Q_state that is not symmetric or has a negative
+        Shapes that do not fit, a weight that is not symmetric or has a negative
         eigenvalue, a negative cost, entries that are not finite.
 
     Examples
@@ -119,14 +136,18 @@ def riccati(thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike) -> RiccatiSolut
     >>> solution = riccati(np.ones((40, 1, 1)), np.ones((40, 1, 1)), c=1.0)
     >>> round(float(1 / solution.S[0, 0, 0]), 6)           # the golden ratio
     1.618034
+    >>> last = riccati(np.ones((1, 1, 1)), np.zeros((1, 1, 1)), c=1.0, terminal=[[3.0]])
+    >>> float(last.K[0, 0, 0])                             # 3 / (3 + 1)
+    0.75
 
     Source: Proposition 1, in the form S_t = 2 P_t; equations riccati-m, riccati-feedback,
     riccati-recursion. Departure: the printed objective holds past states; the formula solves
-    the relaxed problem above.
+    the relaxed problem above. The paper has no terminal weight.
     """
     layers, weights, costs = _checked(thetas, Q_state, c)
     (*batch, T), d = costs.shape, layers.shape[-1]
     S = np.zeros((*batch, T + 1, d, d))
+    S[..., T, :, :] = _end(terminal, d)
     K, A, M = (np.zeros((*batch, T, d, d)) for _ in range(3))
     for t in range(T - 1, -1, -1):
         theta, price = layers[..., t, :, :], costs[..., t, None]
@@ -236,13 +257,17 @@ def total_cost(
 
 
 def dense_solution(
-    thetas: ArrayLike, Q_state: ArrayLike, c: ArrayLike, x0: ArrayLike
+    thetas: ArrayLike,
+    Q_state: ArrayLike,
+    c: ArrayLike,
+    x0: ArrayLike,
+    terminal: ArrayLike | None = None,
 ) -> DenseSolution:
     """Solve the same problem without dynamic programming, as a check.
 
     Parameters
     ----------
-    thetas, Q_state, c
+    thetas, Q_state, c, terminal
         As for `riccati`, one system; c above 0.
     x0 : (d,) array
         Input.
@@ -272,7 +297,7 @@ def dense_solution(
         raise ValueError(f"thetas have shape {layers.shape}, x0 {x.shape}; expected one system")
     if (costs <= 0).any():
         raise ValueError(f"the control cost c is {c}; the dense program needs it positive")
-    return quadratic_program(layers, [weights], costs, x)
+    return quadratic_program(layers, [weights], costs, x, end=_end(terminal, len(x)))
 
 
 def quadratic_program(
@@ -281,6 +306,7 @@ def quadratic_program(
     costs: np.ndarray,
     x0: np.ndarray,
     past: str = "states",
+    end: np.ndarray | None = None,
 ) -> DenseSolution:
     """Least cost of linear layers whose losses weigh v_t, and v_t + s_t and v_t - y_t if given.
 
@@ -290,11 +316,11 @@ def quadratic_program(
     T, d = layers.shape[:2]
     rows = np.eye(T * d + 1)
     controls = rows[:, :-1].reshape(-1, T, d)
-    parts = run(
-        partial(apply, layers), T, rows[:, -1:] * x0, lambda t, *_: controls[:, t], past
-    ).parts
+    path = run(partial(apply, layers), T, rows[:, -1:] * x0, lambda t, *_: controls[:, t], past)
     form = np.diag([*np.repeat(costs, d), 0.0])
-    for t, part in enumerate(parts):
+    if end is not None:
+        form += path.states[-1] @ end @ path.states[-1].T
+    for t, part in enumerate(path.parts):
         form += sum(p @ weight[t] @ p.T for p, weight in zip(part, weights, strict=False))
     hessian, slope = form[:-1, :-1], form[:-1, -1]
     u = scipy.linalg.solve(hessian, -slope, assume_a="pos")

@@ -211,3 +211,40 @@ def test_bad_input_is_named():
         rollout(thetas, thetas[:2], x0)
     with pytest.raises(ValueError, match="x0 has shape"):
         rollout(thetas, thetas, x0[:2])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_terminal_weight_agrees_with_the_dense_program(seed):
+    thetas, Q, c, x0 = problem(seed)
+    root = np.random.default_rng(seed).standard_normal((2, 5))
+    for weights in (Q, 0 * Q):
+        solution = riccati(thetas, weights, c, terminal=root.T @ root)
+        dense = dense_solution(thetas, weights, c, x0, terminal=root.T @ root)
+        path = rollout(thetas, solution.K, x0)
+        assert np.allclose(path.controls, dense.controls, atol=1e-8)
+        assert solution.value(x0) == pytest.approx(dense.value, rel=1e-8)
+        end = root @ path.states[-1]
+        paid = cost(thetas, weights, c, x0, path.controls) + 0.5 * float(end @ end)
+        assert paid == pytest.approx(dense.value, rel=1e-8)
+
+
+def test_a_terminal_cost_alone_needs_an_inverse_as_large_as_its_rank():
+    thetas, Q, _, _ = problem(3)
+    C = np.random.default_rng(0).standard_normal((2, 5))
+    solution = riccati(thetas, 0 * Q, 0.5, terminal=C.T @ C)
+    G, rows = C, []
+    for theta in thetas[::-1]:
+        G = G @ theta
+        rows.append(G)
+        K = G.T @ np.linalg.solve(0.5 * np.eye(2) + sum(g @ g.T for g in rows), G)
+        assert np.allclose(solution.K[len(thetas) - len(rows)], K, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [(np.eye(3), "shape"), (np.tri(5), "symmetric"), (-np.eye(5), "negative"), (np.nan, "shape")],
+)
+def test_a_terminal_weight_that_is_none_is_refused(end, text):
+    thetas, Q, c, _ = problem(0)
+    with pytest.raises(ValueError, match=text):
+        riccati(thetas, Q, c, terminal=end)

@@ -1,0 +1,124 @@
+"""Mean Jacobians by products agree with Jacobians as whole matrices."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pidlib.analysis import (
+    answer_weights,
+    explained_shares,
+    mean_jacobians,
+    predicted_errors,
+    push_forward,
+)
+from pidlib.analysis.jacobians import block_functions
+from pidlib.data.batches import encode
+from pidlib.hooks import find_blocks
+
+ROWS = [
+    {"premise": "the dog sleeps in the park", "hypothesis": "a cat", "label": 0},
+    {"premise": "a cat", "hypothesis": "the dog sleeps", "label": 1},
+]
+
+
+@pytest.fixture(scope="module")
+def small(tiny):
+    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
+    inputs = encode(tokenizer, ROWS)
+    states, functions, mask = block_functions(model, inputs)
+    whole = []  # (T) of (B, l, d, B, l, d)
+    for x, block in zip(states[:-1], functions, strict=True):
+        whole.append(torch.autograd.functional.jacobian(block, x).detach())
+    return model, tokenizer, inputs, states, mask, whole
+
+
+def test_products_and_means_agree_with_whole_jacobians(small):
+    model, tokenizer, inputs, states, mask, whole = small
+    functions = block_functions(model, inputs)[1]
+    v = torch.randn_like(states[0])
+    product = torch.einsum("bidcke,cke->bid", whole[0], v)
+    assert torch.allclose(push_forward(functions[0], states[0], v), product, atol=1e-4)
+    mean = mean_jacobians(model, tokenizer, ROWS, draws=3000)
+    at = mask.nonzero()
+    for t, J in enumerate(whole):
+        exact = torch.stack([J[b, j, :, b, j] for b, j in at]).mean(0).double()
+        assert (mean[t] - exact).norm() < 0.05 * exact.norm()
+    own, diagonal = explained_shares(model, inputs, mean, draws=400)
+    for t, J in enumerate(whole):
+        every = float((J[mask][:, :, mask] ** 2).sum())
+        each = sum(float((J[b, j, :, b, j] ** 2).sum()) for b, j in at)
+        assert float(diagonal[t]) == pytest.approx(each / every, abs=0.03)
+        assert own[t] < diagonal[t] + 0.03
+
+
+def test_a_small_change_is_predicted_by_the_texts_own_jacobians(small):
+    model, _, inputs, states, mask, _ = small
+    other = {k: v.clone() for k, v in inputs.items()}
+    T, d = len(states) - 1, states[0].shape[-1]
+    eye = torch.eye(d).repeat(T, 1, 1)
+    same = predicted_errors(model, inputs, other, {"mean": 0 * eye})
+    assert float(same.true.detach().max()) < 1e-5
+    other["input_ids"][0, 1] = other["input_ids"][0, 2]
+    moved = predicted_errors(model, inputs, other, {"mean": eye})
+    assert moved.true[0, 0] > 0 and float(moved.true[1].detach().max()) < 1e-5
+    assert torch.equal(moved.missed["mean"], moved.missed["constant"])
+    with torch.no_grad(), find_blocks(model).reading() as values:
+        model(**other)
+    last = (values[-1] - states[-1])[0].norm()
+    assert float(moved.true[0, -1]) == pytest.approx(float(last), rel=1e-4)
+    shorter = {k: v[:, :-1] for k, v in inputs.items()}
+    with pytest.raises(ValueError, match="other lengths"):
+        predicted_errors(model, inputs, shorter, {})
+
+
+def test_a_control_that_removes_everything_leaves_no_predicted_error(small):
+    model, _, inputs, states, _, _ = small
+    other = {k: v.clone() for k, v in inputs.items()}
+    other["input_ids"][0, 1] = other["input_ids"][0, 2]
+    eye = torch.eye(states[0].shape[-1]).repeat(len(states) - 1, 1, 1)
+    free, half, none = (
+        predicted_errors(model, inputs, other, {"mean": eye}, share * eye)
+        for share in (0.0, 0.5, 1.0)
+    )
+    assert torch.allclose(half.size["mean"][:, 2], free.size["mean"][:, 2] / 4)
+    assert torch.allclose(half.size["text"][:, 1], free.size["text"][:, 1] / 2, atol=1e-5)
+    assert float(none.size["text"][:, 1:].max()) == 0 and float(none.true[0, 1]) > 0
+
+
+def test_weights_are_mean_squares_of_the_logits_derivatives(small):
+    model, tokenizer, inputs, states, mask, _ = small
+    model.requires_grad_(False)
+    weights, share = answer_weights(model, tokenizer, ROWS)
+    x = model.get_input_embeddings()(inputs["input_ids"])
+    assert weights.shape[0] == len(states) - 1 == len(share) and x.shape == states[0].shape
+    step, (b, j) = 1e-2 * torch.randn(states[0].shape[-1]), mask.nonzero()[0]
+
+    def logits(push):
+        def add(t, x, _):
+            y = x.clone()
+            y[b, j] += push
+            return y
+
+        with torch.no_grad(), find_blocks(model).control(add, layers=[1]):
+            out = model(**inputs).logits
+        return (out - out.mean(1, keepdim=True))[b]
+
+    alone = {
+        "premise": ROWS[int(b)]["premise"],
+        "hypothesis": ROWS[int(b)]["hypothesis"],
+        "label": 0,
+    }
+    only, _ = answer_weights(model, tokenizer, [alone])
+    n = int(mask[b].sum())
+    change = (logits(step) - logits(-step)) / 2
+    assert float((change**2).sum()) <= n * float(step.double() @ only[1] @ step.double()) * 1.05
+    assert (weights.diagonal(dim1=1, dim2=2) >= 0).all() and (share <= 1 + 1e-6).all()
+
+
+def test_too_few_products_are_refused(small):
+    model, tokenizer = small[:2]
+    with pytest.raises(ValueError, match="give more rows"):
+        mean_jacobians(model, tokenizer, ROWS[:1], draws=1)
+    with pytest.raises(ValueError, match="draws"):
+        mean_jacobians(model, tokenizer, ROWS, draws=0)
