@@ -13,7 +13,6 @@ from experiments.experiment import record
 from pidlib.data.groups import GroupSwap
 from pidlib.data.nli import VARIABLE, load_nli
 
-pytest.importorskip("concept_erasure")
 TRIAL = Fairness("tiny-test", "tiny-fit", after=50, fit=6, pairs=6, probe=4, others=3, tuned=6)
 
 
