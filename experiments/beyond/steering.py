@@ -1,0 +1,386 @@
+"""Recorded trial of steering: controls of a language model at equal size, with placebos."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+
+from experiments.beyond.concept import OPPOSITE, TARGET, fitted_texts, prompts
+from experiments.experiment import Experiment, Report, once
+from pidlib.analysis import (
+    Steering,
+    concept_states,
+    mean_jacobians,
+    sequential_pushes,
+    steering_of_size,
+    steering_size,
+)
+from pidlib.data.batches import batches, encode
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.evaluation.placebos import Placebo
+from pidlib.evaluation.results import configuration_hash
+from pidlib.io.embedded import SMOLLM2
+from pidlib.models import load_model
+from pidlib.pid import PIDController
+from pidlib.theory import riccati
+
+MIDDLE, ALL = tuple(range(8, 22)), tuple(range(1, 30))
+BLOCKS = {"all": ALL, "middle": MIDDLE} | {f"block {t}": (t,) for t in (8, 12, 16, 20)}
+LOG, LINEAR = (-9.0, 5.0), (-40.0, 40.0)  # brackets of a strength
+# every law, and the settings among which held-out prompts choose
+GRIDS: dict[str, list[dict[str, Any]]] = {
+    "addition": [{"blocks": b, "last": last} for b in ("all", "middle") for last in (0, 1)],
+    "PID over layers: P": [{"blocks": b, "P": 1.0} for b in ("all", "middle")],
+    "PID over layers: PI": [
+        {"blocks": b, "P": 1.0, "I": i} for b in ("all", "middle") for i in (0.05, 0.2)
+    ],
+    "PID over layers: PID": [
+        {"blocks": b, "P": 1.0, "I": i, "D": 0.5} for b in ("all", "middle") for i in (0.05, 0.2)
+    ],
+    "half-space": [{"blocks": b} for b in ("all", "middle")],
+    "half-space, one block": [{"blocks": f"block {t}"} for t in (8, 12, 16, 20)],
+    "LQR, identity": [{"c": c} for c in (1.0, 10.0, 100.0, 1000.0)],
+    "LQR, Jacobians": [{"c": c} for c in (1.0, 10.0, 100.0, 1000.0)],
+    "feedback": [{"scheme": s, "variance": v} for s in ("P", "PD") for v in (0.8, 0.9, 0.99)],
+}
+ROTATED, REVERSED = ("addition", "half-space", "LQR, Jacobians", "feedback"), tuple(GRIDS)
+
+
+@dataclass(frozen=True)
+class SteeringTrial(Experiment):
+    """Laws that steer, each at its best setting, at equal sizes; gain in log-odds, loss on other text."""
+
+    model: str = "smollm2"
+    loss_on: str = "snli-test"
+    n: int = 100
+    sizes: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
+    size: float = 0.01
+    laws: tuple[str, ...] = tuple(GRIDS)
+    seeds: int = 5
+    shuffles: int = 5
+    subjects: int = 16
+    linearised: int = 48
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size not in self.sizes:
+            raise ValueError(f"size {self.size} is not among the sizes {self.sizes}")
+        if unknown := set(self.laws) - set(GRIDS):
+            raise ValueError(f"unknown laws {sorted(unknown)}; known: {list(GRIDS)}")
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        return f"steering-{self.model}"
+
+    def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
+        """Choose a setting for every law, then judge laws and placebos."""
+        running = RunningSteering(self, runs, report)
+        examples = {"none": running.judged("none", lambda: None)}
+        chosen = {law: running.chosen(law) for law in self.laws}
+        for law in self.laws:
+            for size in self.sizes:
+                key = f"{law}, {size:g}"
+                examples[key] = running.judged(key, lambda law=law, s=size: running.control(law, s))
+        for key, make in running.placebos():
+            examples[key] = running.judged(key, make)
+        texts = running.loss_rows
+        return {
+            "data": {"name": self.loss_on, "n": len(texts), "sha256": fingerprint(texts)},
+            "model": {"name": self.model, "sha256": SMOLLM2.packages[0][2]},
+            "counts": {"prompts": len(running.prompts["test"]), "texts": len(texts)},
+            "selection": {law: {k: v for k, v in of.items() if k != "of"} for law, of in chosen.items()},
+            "examples": {k: {i: v for i, v in of.items() if i != "of"} for k, of in examples.items()},
+        }  # fmt: skip
+
+
+@dataclass(eq=False)
+class Scaled:
+    """A controller whose control is multiplied by a number."""
+
+    controller: PIDController
+    factor: float
+
+    @contextmanager
+    def attached(self, model: Any, instead: Any = None) -> Any:
+        """Attach it for as long as the context lasts."""
+
+        def scaled(t: int, u: Tensor, mask: Tensor | None) -> Tensor:
+            u = self.factor * u
+            return u if instead is None else instead(t, u, mask)
+
+        with self.controller.attached(model, instead=scaled):
+            yield model
+
+
+@dataclass
+class RunningSteering:
+    """A trial under way."""
+
+    trial: SteeringTrial
+    runs: Path
+    report: Report
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder = self.runs / self.trial.name
+        self.model, self.tokenizer = load_model(self.trial.model)
+        self.model.requires_grad_(False)
+        self.target, self.opposite = fitted_texts()
+        cut = 6 * self.trial.subjects  # prompts go by template, then by subject
+        test = prompts("test")
+        per = len(test) // 6
+        test = [text for k, text in enumerate(test) if k % per < self.trial.subjects][:cut]
+        self.prompts = {"validation": prompts("validation"), "test": test}
+        self.scored = [self._first_tokens(words) for words in (TARGET, OPPOSITE)]
+
+    def _first_tokens(self, words: Sequence[str]) -> list[int]:
+        """First tokens of words, those that begin a word of the other list apart."""
+        return sorted({self.tokenizer(f" {w}", add_special_tokens=False)["input_ids"][0] for w in words})
+
+    @cached_property
+    def loss_rows(self) -> list[dict[str, Any]]:
+        """Sentences that have nothing to do with the concept."""
+        first = dict.fromkeys(row["premise"] for row in load_nli(self.trial.loss_on))
+        return [{"text": text} for text in first if 6 <= len(text.split()) <= 16][: self.trial.n]
+
+    @cached_property
+    def sized_on(self) -> dict[str, Tensor]:
+        """Prompts on which sizes are measured: of the search, not of the trial."""
+        return encode(self.tokenizer, [{"text": text} for text in self.prompts["validation"][::2]])
+
+    def _texts(self, labels: Sequence[bool] | None) -> tuple[list[str], list[str]]:
+        """Texts of both moods; with other labels for the placebos."""
+        if labels is None:
+            return self.target, self.opposite
+        every = [*self.target, *self.opposite]
+        return ([t for t, of in zip(every, labels, strict=True) if of],
+                [t for t, of in zip(every, labels, strict=True) if not of])  # fmt: skip
+
+    @cached_property
+    def states(self) -> dict[int, tuple[Tensor, Tensor]]:
+        """States (T, N, d) of both moods' texts: means over tokens (0), and at the last one (1)."""
+        return {
+            last: tuple(concept_states(self.model, self.tokenizer, of, bool(last))
+                        for of in (self.target, self.opposite))
+            for last in (0, 1)
+        }  # fmt: skip
+
+    @cached_property
+    def probes(self) -> list[tuple[Tensor, float, float]]:
+        """Of each block a unit normal w, the middle between both moods along it, and half the gap."""
+        found = []
+        for good, bad in zip(*self.states[0], strict=True):
+            X = torch.cat([good, bad]).double().numpy()
+            labels = np.repeat([1, 0], [len(good), len(bad)])
+            scale = X.std()
+            normal = LogisticRegression(C=1.0, max_iter=500).fit(X / scale, labels).coef_[0]
+            w = torch.from_numpy(normal / np.linalg.norm(normal)).float()
+            ends = float((good @ w).mean()), float((bad @ w).mean())
+            found.append((w, sum(ends) / 2, (ends[0] - ends[1]) / 2))
+        return found
+
+    @cached_property
+    def jacobians(self) -> np.ndarray:
+        """Mean derivatives (T, d, d) of the blocks around neutral text."""
+        path = self.folder / "jacobians.npy"
+        if not path.is_file():
+            first = list(dict.fromkeys(row["premise"] for row in load_nli("snli-validation")))
+            rows = [{"text": text} for text in first[: self.trial.linearised]]
+            A = mean_jacobians(self.model, self.tokenizer, rows, draws=2, batch_size=16)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(path, A.numpy())
+        return np.load(path)
+
+    def _addition(self, of: Mapping[str, Any], labels: Any = None, seed: int | None = None) -> Any:
+        last = of["last"]
+        if labels is None:
+            good, bad = (states.mean(1) for states in self.states[last])
+        else:
+            good, bad = (concept_states(self.model, self.tokenizer, texts, bool(last)).mean(1)
+                         for texts in self._texts(labels))  # fmt: skip
+        w = good - bad
+        if seed is not None:
+            r = torch.randn(w.shape[1], generator=torch.Generator().manual_seed(seed))
+            w = w.norm(dim=1, keepdim=True) * r / r.norm()
+        layers = BLOCKS[of["blocks"]]
+        return lambda s, sign=1: Steering(lambda t, x: sign * math.exp(s) * w[t], layers)
+
+    def _pid(self, of: Mapping[str, Any]) -> Any:
+        terms, layers = {i: k for i, k in of.items() if i in "PID"}, BLOCKS[of["blocks"]]
+        target = self.states[0][0].mean(1)
+
+        def family(s: float, sign: int = 1) -> Steering:
+            gains = {i: math.exp(s) * k for i, k in terms.items()}
+            pushes = sequential_pushes(
+                self.model, self.tokenizer, self.opposite, target, gains, layers
+            )
+            return Steering(lambda t, x: sign * pushes[t], layers)
+
+        return family
+
+    def _half_space(self, of: Mapping[str, Any]) -> Any:
+        def family(s: float, sign: int = 1) -> Steering:
+            def push(t: int, x: Tensor) -> Tensor:
+                w, middle, half = self.probes[t]
+                lacking = (sign * middle + s * half - sign * x @ w).clamp(min=0)
+                return sign * lacking[..., None] * w
+
+            return Steering(push, BLOCKS[of["blocks"]])
+
+        return family
+
+    def _regulator(self, of: Mapping[str, Any], own: bool) -> Any:
+        good, bad = (states.mean(1) for states in self.states[0])
+        middle, gap = (good + bad) / 2, (good - bad) / 2
+        W = (gap / gap.norm(dim=1, keepdim=True)).double().numpy()
+        weights = W[:, :, None] * W[:, None]
+        T, d = W.shape
+        thetas = self.jacobians if own else np.broadcast_to(np.eye(d), (T, d, d))
+        K = torch.from_numpy(riccati(thetas, weights, of["c"]).K).float()
+
+        def family(s: float, sign: int = 1) -> Steering:
+            def push(t: int, x: Tensor) -> Tensor:
+                return (middle[t] + sign * math.exp(s) * gap[t] - x) @ K[t].T
+
+            return Steering(push, ALL)
+
+        return family
+
+    @cached_property
+    def fitted(self) -> PIDController:
+        """Subspaces of the target's texts."""
+        rows = [{"text": text} for text in self.target]
+        return PIDController.fit(
+            self.model, self.tokenizer, rows, scheme="PID", correct_only=False, skip_first=1
+        )
+
+    def _feedback(self, of: Mapping[str, Any]) -> Any:
+        controller = self.fitted.retune(scheme=of["scheme"], variance=of["variance"])
+        return lambda s, sign=1: Scaled(controller, sign * math.exp(s))
+
+    def family(self, law: str, of: Mapping[str, Any]) -> tuple[Callable, tuple[float, float]]:
+        """The controls of a law at one setting, by strength, and the strengths to search."""
+        if law == "addition":
+            return self._addition(of), LOG
+        if law.startswith("PID"):
+            return self._pid(of), LOG
+        if law.startswith("half-space"):
+            return self._half_space(of), LINEAR
+        if law.startswith("LQR"):
+            return self._regulator(of, law.endswith("Jacobians")), (-3.0, 8.0)
+        return self._feedback(of), LOG
+
+    def sized(self, family: Callable, size: float, bracket: tuple[float, float]) -> Any:
+        """The control of a family that has a size on prompts of the search."""
+        return steering_of_size(self.model, self.sized_on, family, size, bracket)
+
+    def control(self, law: str, size: float, sign: int = 1) -> Any:
+        """A law at its chosen setting and a size."""
+        family, bracket = self.family(law, self.chosen(law)["setting"])
+        return self.sized(lambda s: family(s, sign=sign), size, bracket)
+
+    def chosen(self, law: str) -> dict[str, Any]:
+        """The setting with the largest gain on held-out prompts, at the size of the trial."""
+        if law not in self.settings:
+
+            def search() -> dict[str, Any]:
+                base, tried = self.log_odds(None, "validation").mean(), []
+                for setting in GRIDS[law]:
+                    try:
+                        control = self.sized(*self._split(law, setting))
+                        gain = float((self.log_odds(control, "validation") - base).mean())
+                    except ValueError:  # no strength has this size
+                        gain = None
+                    tried.append({"setting": setting, "gain": None if gain is None else round(gain, 3)})
+                    self.report(f"{law} {setting}: {gain}")
+                best = max((of for of in tried if of["gain"] is not None), key=lambda of: of["gain"])
+                return {"tried": tried, "setting": best["setting"]}
+
+            path = self.folder / f"search {law}.json"
+            self.settings[law] = once(path, {"grid": GRIDS[law], "size": self.trial.size}, search)
+        return self.settings[law]
+
+    def _split(self, law: str, setting: Mapping[str, Any]) -> tuple[Callable, float, tuple]:
+        family, bracket = self.family(law, setting)
+        return family, self.trial.size, bracket
+
+    def placebos(self) -> list[tuple[str, Callable[[], Any]]]:
+        """What is as large and knows nothing, or pushes the other way."""
+        trial, of = self.trial, GRIDS["addition"][0]
+        if "addition" in trial.laws:
+            of = self.chosen("addition")["setting"]
+        source = np.random.default_rng(trial.seed)
+        half = np.repeat([True, False], len(self.target))
+        made: list[tuple[str, Callable[[], Any]]] = []
+        for k in range(trial.seeds):
+            family = lambda k=k: self._addition(of, seed=k)  # noqa: E731
+            made.append((f"random direction {k}", lambda f=family: self.sized(f(), trial.size, LOG)))
+        for k in range(trial.shuffles):
+            family = lambda to=source.permutation(half): self._addition(of, labels=to)  # noqa: E731
+            made.append((f"shuffled labels {k}", lambda f=family: self.sized(f(), trial.size, LOG)))
+        for law in [law for law in ROTATED if law in trial.laws]:
+            turned = lambda law=law: Placebo(self.control(law, trial.size), "rotation", trial.seed)  # noqa: E731
+            made.append((f"{law}: rotated", turned))
+        for law in [law for law in REVERSED if law in trial.laws]:
+            made.append((f"{law}: reversed", lambda law=law: self.control(law, trial.size, -1)))
+        return made
+
+    def log_odds(self, control: Any, part: str) -> np.ndarray:
+        """Log-odds of a word of the target's mood against one of the opposite, after each prompt."""
+        values = np.zeros(len(self.prompts[part]))
+        rows = [{"text": text} for text in self.prompts[part]]
+        with torch.inference_mode(), nullcontext() if control is None else control.attached(self.model):
+            for batch in batches(self.tokenizer, rows, 16):
+                logits = self.model(**batch.inputs).logits
+                mask = batch.inputs["attention_mask"]
+                ends = mask.shape[1] - 1 - mask.flip(1).argmax(1)
+                last = logits[torch.arange(len(ends)), ends].double()
+                good, bad = (last[:, ids].logsumexp(1) for ids in self.scored)
+                values[batch.indices] = (good - bad).numpy()
+        return values
+
+    def losses(self, control: Any) -> np.ndarray:
+        """Mean loss a token, in nats, of each neutral text."""
+        values = np.zeros(len(self.loss_rows))
+        with torch.inference_mode(), nullcontext() if control is None else control.attached(self.model):
+            for batch in batches(self.tokenizer, self.loss_rows, 16):
+                ids, mask = batch.inputs["input_ids"], batch.inputs["attention_mask"][:, 1:]
+                seen = self.model(**batch.inputs).logits[:, :-1].float().log_softmax(-1)
+                of = -seen.gather(2, ids[:, 1:, None])[..., 0] * mask
+                values[batch.indices] = (of.sum(1) / mask.sum(1)).numpy()
+        return values
+
+    def judged(self, key: str, make: Callable[[], Any]) -> dict[str, Any]:
+        """Log-odds after every prompt and loss on every text under a control, computed once."""
+
+        def judge() -> dict[str, Any]:
+            try:
+                control = make()
+            except ValueError as error:  # a law that cannot be so large, or so small
+                self.report(f"{key}: {error}")
+                return {"size": None}
+            bare = getattr(control, "controller", control) if isinstance(control, Placebo) else control
+            on = encode(self.tokenizer, [{"text": t} for t in self.prompts["test"]])
+            size = 0.0 if bare is None else steering_size(self.model, on, bare)
+            odds, loss = self.log_odds(control, "test"), self.losses(control)
+            self.report(f"{key}: size {size:.4f}, log-odds {odds.mean():+.2f}, loss {loss.mean():.3f}")
+            return {"size": round(size, 5), "log_odds": odds.round(3).tolist(),
+                    "loss": loss.round(4).tolist()}  # fmt: skip
+
+        about = {"key": key, "trial": configuration_hash(self.trial.configuration)}
+        if not key.startswith(("none", "random", "shuffled")):
+            law = key.split(":")[0] if key.endswith(("rotated", "reversed")) else key.rpartition(",")[0]
+            law = next(name for name in sorted(GRIDS, key=len, reverse=True) if key.startswith(name))
+            about["setting"] = self.chosen(law)["setting"]
+        return once(self.folder / f"{key.replace(':', '')}.json", about, judge)
