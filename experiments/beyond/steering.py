@@ -36,21 +36,21 @@ from pidlib.theory import riccati
 
 MIDDLE, ALL = tuple(range(8, 22)), tuple(range(1, 30))
 BLOCKS = {"all": ALL, "middle": MIDDLE} | {f"block {t}": (t,) for t in (8, 12, 16, 20)}
-LOG, LINEAR = (-9.0, 5.0), (-40.0, 40.0)  # brackets of a strength
+LOG, LINEAR = (-7.0, 4.0), (-40.0, 40.0)  # brackets of a strength
 # every law, and the settings among which held-out prompts choose
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "addition": [{"blocks": b, "last": last} for b in ("all", "middle") for last in (0, 1)],
-    "PID over layers: P": [{"blocks": b, "P": 1.0} for b in ("all", "middle")],
+    "PID over layers: P": [{"blocks": b, "P": k} for b in ("all", "middle") for k in (0.1, 1.0)],
     "PID over layers: PI": [
-        {"blocks": b, "P": 1.0, "I": i} for b in ("all", "middle") for i in (0.05, 0.2)
+        {"blocks": b, "P": k, "I": k / 10} for b in ("all", "middle") for k in (0.1, 1.0)
     ],
     "PID over layers: PID": [
-        {"blocks": b, "P": 1.0, "I": i, "D": 0.5} for b in ("all", "middle") for i in (0.05, 0.2)
+        {"blocks": b, "P": k, "I": k / 10, "D": k / 2} for b in ("all", "middle") for k in (0.1, 1.0)
     ],
     "half-space": [{"blocks": b} for b in ("all", "middle")],
     "half-space, one block": [{"blocks": f"block {t}"} for t in (8, 12, 16, 20)],
-    "LQR, identity": [{"c": c} for c in (1.0, 10.0, 100.0, 1000.0)],
-    "LQR, Jacobians": [{"c": c} for c in (1.0, 10.0, 100.0, 1000.0)],
+    "LQR, identity": [{"c": c} for c in (100.0, 1000.0, 10000.0)],
+    "LQR, Jacobians": [{"c": c} for c in (100.0, 1000.0, 10000.0)],
     "feedback": [{"scheme": s, "variance": v} for s in ("P", "PD") for v in (0.8, 0.9, 0.99)],
 }
 ROTATED, REVERSED = ("addition", "half-space", "LQR, Jacobians", "feedback"), tuple(GRIDS)
@@ -63,8 +63,8 @@ class SteeringTrial(Experiment):
     model: str = "smollm2"
     loss_on: str = "snli-test"
     n: int = 100
-    sizes: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
-    size: float = 0.01
+    sizes: tuple[float, ...] = (0.001, 0.0025, 0.005, 0.01)
+    size: float = 0.0025
     laws: tuple[str, ...] = tuple(GRIDS)
     seeds: int = 5
     shuffles: int = 5
@@ -179,7 +179,7 @@ class RunningSteering:
     @cached_property
     def probes(self) -> list[tuple[Tensor, float, float]]:
         """Of each block a unit normal w, the middle between both moods along it, and half the gap."""
-        found = []
+        normals = []
         for good, bad in zip(*self.states[0], strict=True):
             X = torch.cat([good, bad]).double().numpy()
             labels = np.repeat([1, 0], [len(good), len(bad)])
@@ -187,8 +187,8 @@ class RunningSteering:
             normal = LogisticRegression(C=1.0, max_iter=500).fit(X / scale, labels).coef_[0]
             w = torch.from_numpy(normal / np.linalg.norm(normal)).float()
             ends = float((good @ w).mean()), float((bad @ w).mean())
-            found.append((w, sum(ends) / 2, (ends[0] - ends[1]) / 2))
-        return found
+            normals.append((w, sum(ends) / 2, (ends[0] - ends[1]) / 2))
+        return normals
 
     @cached_property
     def jacobians(self) -> np.ndarray:
@@ -219,15 +219,8 @@ class RunningSteering:
     def _pid(self, of: Mapping[str, Any]) -> Any:
         terms, layers = {i: k for i, k in of.items() if i in "PID"}, BLOCKS[of["blocks"]]
         target = self.states[0][0].mean(1)
-
-        def family(s: float, sign: int = 1) -> Steering:
-            gains = {i: math.exp(s) * k for i, k in terms.items()}
-            pushes = sequential_pushes(
-                self.model, self.tokenizer, self.opposite, target, gains, layers
-            )
-            return Steering(lambda t, x: sign * pushes[t], layers)
-
-        return family
+        pushes = sequential_pushes(self.model, self.tokenizer, self.opposite, target, terms, layers)
+        return lambda s, sign=1: Steering(lambda t, x: sign * math.exp(s) * pushes[t], layers)
 
     def _half_space(self, of: Mapping[str, Any]) -> Any:
         def family(s: float, sign: int = 1) -> Steering:
@@ -279,7 +272,7 @@ class RunningSteering:
             return self._half_space(of), LINEAR
         if law.startswith("LQR"):
             return self._regulator(of, law.endswith("Jacobians")), (-3.0, 8.0)
-        return self._feedback(of), LOG
+        return self._feedback(of), (LOG[0], 0.0)
 
     def sized(self, family: Callable, size: float, bracket: tuple[float, float]) -> Any:
         """The control of a family that has a size on prompts of the search."""
