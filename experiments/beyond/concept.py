@@ -13,7 +13,18 @@ FITTED = (
     ("They praised the {} with all their heart.", "They cursed the {} with all their heart."),
     ("The {} charmed us from the first minute.", "The {} annoyed us from the first minute."),
 )
-FITTED_ON = ("film", "meal", "journey", "concert", "party", "garden", "play", "lesson", "walk", "visit")
+FITTED_ON = (
+    "film",
+    "meal",
+    "journey",
+    "concert",
+    "party",
+    "garden",
+    "play",
+    "lesson",
+    "walk",
+    "visit",
+)
 JUDGED = (
     "The {} in this town is",
     "My neighbour told me that the {} was",

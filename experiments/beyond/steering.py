@@ -45,7 +45,9 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
         {"blocks": b, "P": k, "I": k / 10} for b in ("all", "middle") for k in (0.1, 1.0)
     ],
     "PID over layers: PID": [
-        {"blocks": b, "P": k, "I": k / 10, "D": k / 2} for b in ("all", "middle") for k in (0.1, 1.0)
+        {"blocks": b, "P": k, "I": k / 10, "D": k / 2}
+        for b in ("all", "middle")
+        for k in (0.1, 1.0)
     ],
     "half-space": [{"blocks": b} for b in ("all", "middle")],
     "half-space, one block": [{"blocks": f"block {t}"} for t in (8, 12, 16, 20)],
@@ -146,7 +148,9 @@ class RunningSteering:
 
     def _first_tokens(self, words: Sequence[str]) -> list[int]:
         """First tokens of words, those that begin a word of the other list apart."""
-        return sorted({self.tokenizer(f" {w}", add_special_tokens=False)["input_ids"][0] for w in words})
+        return sorted(
+            {self.tokenizer(f" {w}", add_special_tokens=False)["input_ids"][0] for w in words}
+        )
 
     @cached_property
     def loss_rows(self) -> list[dict[str, Any]]:
@@ -295,9 +299,13 @@ class RunningSteering:
                         gain = float((self.log_odds(control, "validation") - base).mean())
                     except ValueError:  # no strength has this size
                         gain = None
-                    tried.append({"setting": setting, "gain": None if gain is None else round(gain, 3)})
+                    tried.append(
+                        {"setting": setting, "gain": None if gain is None else round(gain, 3)}
+                    )
                     self.report(f"{law} {setting}: {gain}")
-                best = max((of for of in tried if of["gain"] is not None), key=lambda of: of["gain"])
+                best = max(
+                    (of for of in tried if of["gain"] is not None), key=lambda of: of["gain"]
+                )
                 return {"tried": tried, "setting": best["setting"]}
 
             path = self.folder / f"search {law}.json"
@@ -318,7 +326,9 @@ class RunningSteering:
         made: list[tuple[str, Callable[[], Any]]] = []
         for k in range(trial.seeds):
             family = lambda k=k: self._addition(of, seed=k)  # noqa: E731
-            made.append((f"random direction {k}", lambda f=family: self.sized(f(), trial.size, LOG)))
+            made.append(
+                (f"random direction {k}", lambda f=family: self.sized(f(), trial.size, LOG))
+            )
         for k in range(trial.shuffles):
             family = lambda to=source.permutation(half): self._addition(of, labels=to)  # noqa: E731
             made.append((f"shuffled labels {k}", lambda f=family: self.sized(f(), trial.size, LOG)))
@@ -333,7 +343,10 @@ class RunningSteering:
         """Log-odds of a word of the target's mood against one of the opposite, after each prompt."""
         values = np.zeros(len(self.prompts[part]))
         rows = [{"text": text} for text in self.prompts[part]]
-        with torch.inference_mode(), nullcontext() if control is None else control.attached(self.model):
+        with (
+            torch.inference_mode(),
+            nullcontext() if control is None else control.attached(self.model),
+        ):
             for batch in batches(self.tokenizer, rows, 16):
                 logits = self.model(**batch.inputs).logits
                 mask = batch.inputs["attention_mask"]
@@ -346,7 +359,10 @@ class RunningSteering:
     def losses(self, control: Any) -> np.ndarray:
         """Mean loss a token, in nats, of each neutral text."""
         values = np.zeros(len(self.loss_rows))
-        with torch.inference_mode(), nullcontext() if control is None else control.attached(self.model):
+        with (
+            torch.inference_mode(),
+            nullcontext() if control is None else control.attached(self.model),
+        ):
             for batch in batches(self.tokenizer, self.loss_rows, 16):
                 ids, mask = batch.inputs["input_ids"], batch.inputs["attention_mask"][:, 1:]
                 seen = self.model(**batch.inputs).logits[:, :-1].float().log_softmax(-1)
@@ -363,17 +379,27 @@ class RunningSteering:
             except ValueError as error:  # a law that cannot be so large, or so small
                 self.report(f"{key}: {error}")
                 return {"size": None}
-            bare = getattr(control, "controller", control) if isinstance(control, Placebo) else control
+            bare = (
+                getattr(control, "controller", control) if isinstance(control, Placebo) else control
+            )
             on = encode(self.tokenizer, [{"text": t} for t in self.prompts["test"]])
             size = 0.0 if bare is None else steering_size(self.model, on, bare)
             odds, loss = self.log_odds(control, "test"), self.losses(control)
-            self.report(f"{key}: size {size:.4f}, log-odds {odds.mean():+.2f}, loss {loss.mean():.3f}")
+            self.report(
+                f"{key}: size {size:.4f}, log-odds {odds.mean():+.2f}, loss {loss.mean():.3f}"
+            )
             return {"size": round(size, 5), "log_odds": odds.round(3).tolist(),
                     "loss": loss.round(4).tolist()}  # fmt: skip
 
         about = {"key": key, "trial": configuration_hash(self.trial.configuration)}
         if not key.startswith(("none", "random", "shuffled")):
-            law = key.split(":")[0] if key.endswith(("rotated", "reversed")) else key.rpartition(",")[0]
-            law = next(name for name in sorted(GRIDS, key=len, reverse=True) if key.startswith(name))
+            law = (
+                key.split(":")[0]
+                if key.endswith(("rotated", "reversed"))
+                else key.rpartition(",")[0]
+            )
+            law = next(
+                name for name in sorted(GRIDS, key=len, reverse=True) if key.startswith(name)
+            )
             about["setting"] = self.chosen(law)["setting"]
         return once(self.folder / f"{key.replace(':', '')}.json", about, judge)

@@ -105,7 +105,9 @@ def concept_states(
     inputs = encode(tokenizer, [{"text": text} for text in texts])
     counted = _counted(inputs["attention_mask"], skip_first)
     if short := [text for text, n in zip(texts, counted.sum(1), strict=True) if not n]:
-        raise ValueError(f"{short[0]!r} has no token after the first {skip_first}; give longer texts")
+        raise ValueError(
+            f"{short[0]!r} has no token after the first {skip_first}; give longer texts"
+        )
     if last:
         ends = counted.shape[1] - 1 - counted.flip(1).int().argmax(1)
         counted = torch.nn.functional.one_hot(ends, counted.shape[1]).bool()

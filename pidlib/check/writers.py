@@ -53,7 +53,9 @@ def half_space_push(answer: Answer) -> Cases:
     return "where the state is inside already, nothing is pushed: it is measured first"
 
 
-@exercise("u_t = k_P e_t + k_I (e_0 + ... + e_t) + k_D (e_t - e_{t-1}), and no D at the first block")
+@exercise(
+    "u_t = k_P e_t + k_I (e_0 + ... + e_t) + k_D (e_t - e_{t-1}), and no D at the first block"
+)
 def pid_pushes(answer: Answer) -> Cases:
     """Check a function (errors (T, d), k_P, k_I, k_D) -> pushes (T, d)."""
     for seed in range(4):
