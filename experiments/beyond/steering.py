@@ -329,8 +329,9 @@ class RunningSteering:
             made.append(
                 (f"random direction {k}", lambda f=family: self.sized(f(), trial.size, LOG))
             )
-        for k in range(trial.shuffles):
-            family = lambda to=source.permutation(half): self._addition(of, labels=to)  # noqa: E731
+        orders = [source.permutation(half) for _ in range(trial.shuffles)]
+        for k, order in enumerate(orders):
+            family = lambda to=order: self._addition(of, labels=to)  # noqa: E731
             made.append((f"shuffled labels {k}", lambda f=family: self.sized(f(), trial.size, LOG)))
         for law in [law for law in ROTATED if law in trial.laws]:
             turned = lambda law=law: Placebo(self.control(law, trial.size), "rotation", trial.seed)  # noqa: E731
