@@ -21,7 +21,7 @@ from pidlib.analysis import (
     steering_size,
 )
 from pidlib.data.batches import batches, encode
-from pidlib.data.nli import fingerprint, load_nli
+from pidlib.data.nli import load_nli
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import configuration_hash
 from pidlib.io.embedded import SMOLLM2
@@ -69,7 +69,7 @@ class SteeringTrial(Experiment):
             examples[key] = running.judged(key, make)
         texts = running.loss_rows
         return {
-            "data": {"name": self.loss_on, "n": len(texts), "sha256": fingerprint(texts)},
+            "data": {"name": self.loss_on, "n": len(texts), "sha256": configuration_hash(texts)},
             "model": {"name": self.model, "sha256": SMOLLM2.packages[0][2]},
             "counts": {"prompts": len(running.prompts["test"]), "texts": len(texts)},
             "selection": {law: {k: v for k, v in of.items() if k != "of"} for law, of in chosen.items()},
