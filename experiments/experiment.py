@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "vision": "experiments.beyond.vision.Vision",
     "fairness": "experiments.beyond.fairness.Fairness",
     "jacobians": "experiments.beyond.jacobians.JacobianTrial",
+    "steering": "experiments.beyond.steering.SteeringTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

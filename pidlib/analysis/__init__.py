@@ -12,5 +12,12 @@ from pidlib.analysis.linearisation import (
     push_forward,
 )
 from pidlib.analysis.memory import memory_shares
+from pidlib.analysis.steering import (
+    Steering,
+    concept_states,
+    sequential_pushes,
+    steering_of_size,
+    steering_size,
+)
 from pidlib.analysis.theorem import ErrorProfiles, error_profiles, outside_norms
 from pidlib.analysis.word_states import WordStates, relative_errors, word_states

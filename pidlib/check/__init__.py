@@ -72,4 +72,11 @@ from pidlib.check.trials import (
     withstanding,
     worst_case,
 )
-from pidlib.check.writers import divergence, later_tokens, share_won
+from pidlib.check.writers import (
+    divergence,
+    half_space_push,
+    later_tokens,
+    pid_pushes,
+    push_size,
+    share_won,
+)

@@ -40,3 +40,38 @@ def later_tokens(answer: Answer) -> Cases:
     for k in (0, 1, 2):
         yield ((mask.cumsum(1) > k) & (mask > 0)).astype(int).tolist(), answer(mask, k)
     return "padding on either side, and rows that are shorter than k"
+
+
+@exercise("what w^T x lacks of b, if anything, along w, over |w|^2")
+def half_space_push(answer: Answer) -> Cases:
+    """Check a function (x, w, b) -> the shortest u with w^T (x + u) >= b; x (tokens, d), w (d,)."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        x, w, b = random.normal(size=(5, 3)), random.normal(size=3), float(random.normal())
+        lacking = np.maximum(b - x @ w, 0) / (w @ w)
+        yield lacking[:, None] * w, answer(x, w, b)
+    return "where the state is inside already, nothing is pushed: it is measured first"
+
+
+@exercise(
+    "u_t = k_P e_t + k_I (e_0 + ... + e_t) + k_D (e_t - e_{t-1}), and no D at the first block"
+)
+def pid_pushes(answer: Answer) -> Cases:
+    """Check a function (errors (T, d), k_P, k_I, k_D) -> pushes (T, d)."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        e, (p, i, d) = random.normal(size=(6, 3)), random.uniform(0, 1, 3)
+        steps = np.diff(e, axis=0, prepend=e[:1])
+        yield p * e + i * e.cumsum(0) + d * steps, answer(e, p, i, d)
+    return "all of it is known before the first prompt: no state is measured when it runs"
+
+
+@exercise("per block the mean over tokens of |u|^2 / |x|^2; then the sum over blocks")
+def push_size(answer: Answer) -> Cases:
+    """Check a function (u, x), both (T, tokens, d) -> the size of a control."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        u, x = random.normal(size=(2, 3, 4, 5))
+        shares = (u**2).sum(-1) / (x**2).sum(-1)
+        yield float(shares.mean(1).sum()), answer(u, x)
+    return "a mean of ratios: no single long state decides"

@@ -1,0 +1,267 @@
+"""Steering: controls that push the states of a language model towards a concept, at a size to choose.
+
+All controls add u_t to the state x_t. They differ in what they know: `u_t` fixed beforehand
+(addition, PID over layers), or made of the state that is measured (half-space, regulator, feedback).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from scipy.optimize import brentq
+from torch import Tensor, nn
+
+from pidlib.data.batches import encode
+from pidlib.hooks import find_blocks
+from pidlib.theory.inputs import number
+
+Instead = Callable[[int, Tensor, Tensor | None], Tensor]
+
+
+class Attachable(Protocol):
+    """What can hang on a model: a controller, a placebo, a steering."""
+
+    def attached(self, model: Any, instead: Instead | None = None) -> Any:
+        """Control a model for as long as the context lasts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steering:
+    """A push on the states of some blocks.
+
+    Attributes
+    ----------
+    push : callable of t and x_t (B, l, d)
+        Gives u_t, of a shape that broadcasts to that of x_t.
+    layers : sequence of int, the blocks before which it pushes
+    skip_first : int
+        Positions at the beginning of a text that are left alone: at the first one the states of
+        language models are a hundred times as long as elsewhere.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> inputs = tokenizer("a dog runs", return_tensors="pt")
+    >>> with Steering(lambda t, x: 0.1 * x, layers=[0, 1]).attached(model):
+    ...     logits = model(**inputs).logits
+    >>> round(steering_size(model, inputs, Steering(lambda t, x: 0.1 * x, [0, 1])), 4)
+    0.02
+
+    Source: our departure; paper Eq. (1) with another control.
+    """
+
+    push: Callable[[int, Tensor], Tensor]
+    layers: Sequence[int]
+    skip_first: int = 1
+
+    @contextmanager
+    def attached(self, model: nn.Module, instead: Instead | None = None) -> Iterator[nn.Module]:
+        """Push for as long as the context lasts; `instead` gives what is added for u_t."""
+
+        def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor:
+            u = self.push(t, x).to(x).expand_as(x)
+            u = u if mask is None else u * mask
+            return x + (u if instead is None else instead(t, u, mask))
+
+        with find_blocks(model).control(control, list(self.layers), skip_first=self.skip_first):
+            yield model
+
+
+def concept_states(
+    model: Any, tokenizer: Any, texts: Sequence[str], last: bool = False, skip_first: int = 1
+) -> Tensor:
+    """Mean state of every text before each block, or that of its last token.
+
+    Parameters
+    ----------
+    model, tokenizer : a language model in evaluation mode, and its tokenizer
+    texts : N strings, of more than `skip_first` tokens
+    last : bool, the last token's state in place of the mean of all
+    skip_first : int, positions at the beginning that do not count
+
+    Returns
+    -------
+    (T, N, d) float tensor, of x_0 to x_{T-1}
+
+    Raises
+    ------
+    ValueError
+        No text, or one of at most `skip_first` tokens.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> concept_states(*load_model("minilm-nli"), ["a dog runs", "a cat sleeps"]).shape
+    torch.Size([6, 2, 384])
+
+    Source: differences of such means steer in Turner et al. (2023) and Rimsky et al. (2024).
+    """
+    inputs = encode(tokenizer, [{"text": text} for text in texts])
+    counted = _counted(inputs["attention_mask"], skip_first)
+    if short := [text for text, n in zip(texts, counted.sum(1), strict=True) if not n]:
+        raise ValueError(
+            f"{short[0]!r} has no token after the first {skip_first}; give longer texts"
+        )
+    if last:
+        ends = counted.shape[1] - 1 - counted.flip(1).int().argmax(1)
+        counted = torch.nn.functional.one_hot(ends, counted.shape[1]).bool()
+    weights = counted / counted.sum(1, keepdim=True)
+    with torch.no_grad(), find_blocks(model).reading() as states:
+        model(**inputs)
+    return torch.stack([torch.einsum("bl,bld->bd", weights, x) for x in states[:-1]])
+
+
+def sequential_pushes(
+    model: Any,
+    tokenizer: Any,
+    opposite: Sequence[str],
+    target: Tensor,
+    gains: Mapping[str, float],
+    layers: Sequence[int],
+) -> Tensor:
+    """Pushes of a PID controller that runs over the layers, computed beforehand.
+
+    At block t the error e_t is the target's mean state minus that of the opposite texts, under all
+    pushes before; u_t = k_P e_t + k_I (e_s + ... + e_t) + k_D (e_t - e_{t-1}), s the first layer.
+
+    Parameters
+    ----------
+    model, tokenizer : a language model in evaluation mode, and its tokenizer
+    opposite : strings, of the concept to lead away from
+    target : (T, d) tensor, mean states of the target's texts
+    gains : mapping of "P", "I" and "D" to k; what is missing is 0
+    layers : sequence of int
+
+    Returns
+    -------
+    (T, d) tensor, 0 outside `layers`
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> to = concept_states(model, tokenizer, ["a dog runs"]).mean(1)
+    >>> sequential_pushes(model, tokenizer, ["a cat sleeps"], to, {"P": 0.5}, [2, 3]).shape
+    torch.Size([6, 384])
+
+    Source: after PID Steering (Nguyen et al. 2025), our reading of its abstract.
+    """
+    if unknown := set(gains) - set("PID"):
+        raise ValueError(f"unknown terms {sorted(unknown)}; known: P, I, D")
+    inputs = encode(tokenizer, [{"text": text} for text in opposite])
+    counted = _counted(inputs["attention_mask"], 1)
+    pushes, errors = torch.zeros_like(target), []
+
+    def push(t: int, x: Tensor) -> Tensor:
+        errors.append(target[t] - (x * counted[..., None]).sum((0, 1)) / counted.sum())
+        D = errors[-1] - errors[-2] if len(errors) > 1 else torch.zeros_like(errors[-1])
+        terms = {"P": errors[-1], "I": torch.stack(errors).sum(0), "D": D}
+        pushes[t] = sum(k * terms[i] for i, k in gains.items())
+        return pushes[t]
+
+    with torch.no_grad(), Steering(push, layers).attached(model):
+        model(**inputs)
+    return pushes
+
+
+def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Attachable) -> float:
+    """How large a control is: the sum over blocks of the mean of |u_t|^2 / |x_t|^2.
+
+    Parameters
+    ----------
+    model : a language model in evaluation mode
+    inputs : mapping of str to tensor, arguments of the forward with `attention_mask`
+    control : Steering, or a controller
+
+    Returns
+    -------
+    float, at least 0; the first position of each text does not count
+
+    Examples
+    --------
+    See `Steering`.
+
+    Source: our departure; the size at which steerings are compared.
+    """
+    squares: dict[int, Tensor] = {}
+
+    def spy(t: int, u: Tensor, _mask: Tensor | None) -> Tensor:
+        squares[t] = u.square().sum(-1)
+        return u
+
+    with torch.no_grad(), find_blocks(model).reading() as states, control.attached(model, spy):
+        model(**inputs)
+    counted = _counted(inputs["attention_mask"], 1)
+    shares = [(of / states[t].square().sum(-1))[counted].mean() for t, of in squares.items()]
+    return float(sum(shares))
+
+
+def steering_of_size(
+    model: Any,
+    inputs: Mapping[str, Tensor],
+    family: Callable[[float], Any],
+    size: float,
+    bracket: tuple[float, float],
+) -> Any:
+    """The control of a family that has a given size.
+
+    Parameters
+    ----------
+    model, inputs : as for `steering_size`
+    family : callable of a strength, whose size grows with it
+    size : float, above 0
+    bracket : two strengths, the size of the first below `size` and of the second above
+
+    Returns
+    -------
+    what `family` gives, its size within two percent
+
+    Raises
+    ------
+    ValueError
+        The bracket does not hold the size.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> inputs = tokenizer("a dog runs", return_tensors="pt")
+    >>> family = lambda g: Steering(lambda t, x: g * x, layers=[0])
+    >>> control = steering_of_size(model, inputs, family, 0.04, (0.01, 1.0))
+    >>> bool(abs(steering_size(model, inputs, control) / 0.04 - 1) < 0.02)
+    True
+    """
+    number("size", size, "positive")
+
+    def excess(strength: float) -> float:
+        return float(np.log(max(steering_size(model, inputs, family(strength)), 1e-12) / size))
+
+    ends = [excess(strength) for strength in bracket]
+    if not ends[0] <= 0 <= ends[1]:
+        sizes = [f"{size * np.exp(end):.3g}" for end in ends]
+        raise ValueError(f"size {size} is not between those of the bracket, {' and '.join(sizes)}")
+    memory = dict(zip(bracket, ends, strict=True))
+    best = min(bracket, key=lambda g: abs(memory[g]))
+
+    def root(strength: float) -> float:
+        nonlocal best
+        if strength not in memory:
+            memory[strength] = excess(strength)
+        if abs(memory[strength]) < abs(memory[best]):
+            best = strength
+        return 0.0 if abs(memory[strength]) < 0.015 else memory[strength]
+
+    if root(best):
+        brentq(root, *bracket, xtol=1e-6)
+    return family(best)
+
+
+def _counted(mask: Tensor, skip_first: int) -> Tensor:
+    """Which tokens count, (B, l): real ones after the first positions of each text."""
+    return (mask != 0) & (mask.cumsum(1) > skip_first)
