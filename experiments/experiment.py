@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "vision": "experiments.beyond.vision.Vision",
     "fairness": "experiments.beyond.fairness.Fairness",
     "jacobians": "experiments.beyond.jacobians.JacobianTrial",
+    "optimal-attack": "experiments.beyond.optimal_attack.OptimalAttackTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
