@@ -24,7 +24,7 @@ from pidlib.evaluation.word_game import OBJECTIVES, SEARCHES, WordGame, search_w
 
 CONTENDERS = ("none", "P-D 99 %", "Terminal both")
 TRUTH = "exact-snli-test-minilm-nli.json"
-WIDTHS = [{"width": width, "asked": asked} for width in (1, 2) for asked in (4, 8, 16)]
+WIDTHS = [{"width": width, "asked": asked} for width in (1, 2) for asked in (4, 12)]
 # settings among which the model without control chooses, on other rows
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "beam": [{"width": width} for width in (1, 3, 5)],
@@ -32,7 +32,7 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
     "running loss": WIDTHS,
     "relaxation": [
         {"steps": steps, "rate": rate, "temperature": heat}
-        for steps in (4, 8) for rate in (3.0, 30.0) for heat in (0.3, 1.0)
+        for steps in (4, 8) for rate in (3.0, 30.0) for heat in (0.5,)
     ],
 }  # fmt: skip
 
@@ -45,8 +45,8 @@ class OptimalAttackTrial(Experiment):
     model: str = "minilm-nli"
     tuned_on: str = "snli-validation"
     after: int = 3000
-    n: int = 200
-    tuned: int = 60
+    n: int = 150
+    tuned: int = 40
     budget: int = 48
     contenders: tuple[str, ...] = CONTENDERS
     searches: tuple[str, ...] = tuple(SEARCHES)
