@@ -96,9 +96,7 @@ class WordGame:
         unseen = [c for c in dict.fromkeys(wanted) if c not in self.memory]
         unseen = unseen[: self.budget - self.queries]
         if unseen:
-            with torch.no_grad():
-                margins, losses = self._values(self._inputs([self.of.written(c) for c in unseen]))
-            for choice, margin, loss in zip(unseen, margins, losses, strict=True):
+            for choice, margin, loss in zip(unseen, *self.values(unseen), strict=True):
                 self.queries += 1
                 self.last = choice
                 self.memory[choice] = -float(margin), float(loss)
@@ -108,6 +106,12 @@ class WordGame:
         if any(c not in self.memory for c in wanted):
             raise _Over
         return np.array([self.memory[c][OBJECTIVES.index(objective)] for c in wanted])
+
+    def values(self, wanted: Sequence[Choice]) -> tuple[np.ndarray, np.ndarray]:
+        """Margin and running loss of texts, (N,) each, asked by nobody: no question is counted."""
+        with torch.no_grad():
+            values = self._values(self._inputs([self.of.written(c) for c in wanted]))
+        return values[0].numpy(), values[1].numpy()
 
     def slopes(self, at: Choice, objective: str = "margin") -> dict[tuple[int, int], float]:
         """Gain of every swap (word, candidate) of a text, foretold by a gradient; two questions."""
