@@ -109,12 +109,17 @@ class RunningAttacks:
     def rows(self) -> list[dict[str, Any]]:
         """The first rows of the exact trial."""
         start = self.trial.after
-        return [dict(r) for r in load_nli(self.trial.data).select(range(start, start + self.trial.n))]
+        return [
+            dict(r) for r in load_nli(self.trial.data).select(range(start, start + self.trial.n))
+        ]
 
     def truth(self, results: Path) -> dict[str, Any]:
         """Rows right under every choice of all words, where known, of the recorded exact trial."""
         trial, exact = self.trial, read_result(results / TRUTH)
-        if exact["configuration"]["after"] != trial.after or exact["configuration"]["most"] != CANDIDATES:
+        if (
+            exact["configuration"]["after"] != trial.after
+            or exact["configuration"]["most"] != CANDIDATES
+        ):
             raise ValueError(f"{TRUTH} has other rows or words: {exact['configuration']}")
         kept = {}
         for name in trial.contenders:
@@ -148,7 +153,9 @@ class RunningAttacks:
                 for of in grid:
                     asked = [self._play(condition, row, search, **of)[1] for row in rows]
                     left = sum(a.fell is None for a in asked)
-                    mean = float(np.mean([trial.budget if a.fell is None else a.fell for a in asked]))
+                    mean = float(
+                        np.mean([trial.budget if a.fell is None else a.fell for a in asked])
+                    )
                     tried[search].append({"setting": of, "left": left, "questions": round(mean, 2)})
                     self.report(f"{search} {of}: {left} left, {mean:.1f} questions")
             return {"tried": tried}
@@ -160,7 +167,11 @@ class RunningAttacks:
     def setting(self, search: str) -> dict[str, Any]:
         """The setting that leaves fewest rows, and of these asks least."""
         tried: Sequence[Mapping[str, Any]] = self.tuning().get(search, [])
-        return dict(min(tried, key=lambda of: (of["left"], of["questions"]))["setting"]) if tried else {}
+        return (
+            dict(min(tried, key=lambda of: (of["left"], of["questions"]))["setting"])
+            if tried
+            else {}
+        )
 
     def games(self, name: str) -> list[dict[str, Any]]:
         """Every row's measures, and questions until each search turned the answer; kept by line."""
@@ -181,13 +192,17 @@ class RunningAttacks:
                 file.write(json.dumps(played[-1]) + "\n")
                 file.flush()
                 if len(played) % 25 == 0:
-                    left = {s: sum(p["clean"] and p[s] is None for p in played) for s in trial.searches}
+                    left = {
+                        s: sum(p["clean"] and p[s] is None for p in played) for s in trial.searches
+                    }
                     self.report(f"{name}, {len(played)} rows: {left}")
         return played
 
     def _played(self, condition: Condition, row: Mapping[str, Any]) -> dict[str, Any]:
         game = self._game(condition, row)
-        clean = search_words(game, "beam", width=1).fell != 1  # the first question is the text itself
+        clean = (
+            search_words(game, "beam", width=1).fell != 1
+        )  # the first question is the text itself
         game = self._game(condition, row)
         values = {key: None for key in MEASURES}
         if clean and game.of.sizes:

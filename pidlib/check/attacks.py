@@ -57,7 +57,9 @@ def rows_left(answer: Answer) -> Cases:
     return "a number without its count of questions compares nothing"
 
 
-@exercise("over all pairs of a row that fell and one that held: how often the first scores higher; ties half")
+@exercise(
+    "over all pairs of a row that fell and one that held: how often the first scores higher; ties half"
+)
 def area_under_curve(answer: Answer) -> Cases:
     """Check a function (scores, fell) -> chance that a row that fell scores above one that held."""
     for seed in range(4):
