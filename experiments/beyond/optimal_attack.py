@@ -45,7 +45,7 @@ class OptimalAttackTrial(Experiment):
     model: str = "minilm-nli"
     tuned_on: str = "snli-validation"
     after: int = 3000
-    n: int = 400
+    n: int = 250
     tuned: int = 40
     budget: int = 48
     contenders: tuple[str, ...] = CONTENDERS
