@@ -94,7 +94,7 @@ class OptimalAttackTrial(Experiment):
         }  # fmt: skip
 
 
-MEASURES = ("margin", "running loss", "slope of the margin", "slope of the running loss")
+MEASURES = ("margin", "loss", "slope of the margin", "slope of the loss")
 
 
 class RunningAttacks:
