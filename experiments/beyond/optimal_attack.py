@@ -104,6 +104,9 @@ class RunningAttacks:
         self.trial, self.report, self.folder = trial, report, runs / trial.name
         self.contenders = Contenders(trial, runs, report)
         self.source = candidates(trial.resources)
+        self.loss = self.contenders.condition(
+            "P-D 99 %"
+        ).control  # fitted while nothing is attached
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -132,8 +135,8 @@ class RunningAttacks:
 
     def _game(self, condition: Condition, row: Mapping[str, Any]) -> WordGame:
         words = choices(row["hypothesis"], self.source, CANDIDATES)
-        loss = self.contenders.condition("P-D 99 %").control
-        return WordGame(condition.model, condition.tokenizer, row, words, loss, self.trial.budget)
+        of = condition.model, condition.tokenizer, row, words, self.loss
+        return WordGame(*of, self.trial.budget)
 
     def _play(self, condition: Condition, row: Mapping[str, Any], search: str, **of: Any) -> Any:
         game = self._game(condition, row)
