@@ -31,6 +31,7 @@ def test_a_search_does_no_more_than_the_truth_allows():
             fell = np.array([k is not None for k in of[search]])
             assert all(1 < k <= most for k in of[search] if k is not None)
             assert not (fell & held).any() and not (fell & ~clean).any()
+            assert result["truth"][name]["turned here"] <= 0.05 * n
             assert result["counts"][name][search] == int((clean & ~fell).sum())
         for key in MEASURES:
             assert sum(v is not None for v in of[key]) <= clean.sum()
