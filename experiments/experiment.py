@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "fairness": "experiments.beyond.fairness.Fairness",
     "jacobians": "experiments.beyond.jacobians.JacobianTrial",
     "steering": "experiments.beyond.steering.SteeringTrial",
+    "optimal-attack": "experiments.beyond.optimal_attack.OptimalAttackTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
     "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",

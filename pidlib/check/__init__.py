@@ -10,7 +10,14 @@ from pidlib.check.assumptions import (
     orthogonal_sum,
     residual_control,
 )
-from pidlib.check.attacks import attack_rates, tokens_of_word, word_order
+from pidlib.check.attacks import (
+    area_under_curve,
+    attack_rates,
+    foretold_gains,
+    rows_left,
+    tokens_of_word,
+    word_order,
+)
 from pidlib.check.dynamics import euler_step, largest_gain, noise_gain, offset, pid_controls
 from pidlib.check.estimation import bias_variance, chosen_setting, next_estimate
 from pidlib.check.fairness import answer_change, gap_left, without_shared

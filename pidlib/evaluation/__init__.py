@@ -34,4 +34,5 @@ from pidlib.evaluation.trial_results import (
     stored_rows,
     unpack,
 )
+from pidlib.evaluation.word_game import SEARCHES, Asked, WordGame, search_words
 from pidlib.io.assets import paper_table

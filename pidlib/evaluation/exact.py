@@ -182,7 +182,7 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
     levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
     whole, last = _count(of), levels[1] and beam[2] and greedy[2]  # a text met decides
-    last = last and _all_right(answered, islice(_falling(of.sizes, loss), cap))
+    last = last and _all_right(answered, islice(falling(of.sizes, loss), cap))
     levels.append(None if last and whole > cap else last)
     texts = (len(answered.memory), greedy_texts, beam_texts)
     return Verdict(True, tuple(levels), greedy, beam, whole, texts)
@@ -232,7 +232,7 @@ def _pairs(
     return (_changed(none, *pair) for pair in both)
 
 
-def _falling(
+def falling(
     sizes: Sequence[int], loss: Mapping[tuple[int, int], float]
 ) -> Iterator[tuple[int, ...]]:
     """All choices, the most harmful first, were harms to add up: best first over sorted words."""

@@ -10,7 +10,7 @@ import pytest
 from pidlib import load_model, load_nli
 from pidlib.attacks import candidates
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.exact import Choices, _falling, choices, exact_robustness, verdict
+from pidlib.evaluation.exact import Choices, choices, exact_robustness, falling, verdict
 
 
 def drawn(seed, places=4, words=3):
@@ -80,7 +80,7 @@ def test_above_the_cap_a_right_answer_is_open_and_a_wrong_one_is_not():
 def test_choices_come_once_each_the_most_harmful_first():
     random, sizes = np.random.default_rng(0), (3, 1, 4, 2)
     loss = {(k, j): random.normal() for k, n in enumerate(sizes) for j in range(1, n)}
-    order = list(_falling(sizes, loss))
+    order = list(falling(sizes, loss))
     assert sorted(order) == sorted(product(*map(range, sizes)))
     sums = [sum(loss.get(pair, 0.0) for pair in enumerate(choice)) for choice in order]
     assert np.all(np.diff(sums) < 1e-9)

@@ -1,0 +1,104 @@
+"""Attacks with counted questions: what a question is, what a gradient foretells, what a search finds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pidlib import PIDController, check, load_model, load_nli
+from pidlib.attacks.synonyms import candidates
+from pidlib.data.batches import encode
+from pidlib.evaluation.exact import choices
+from pidlib.evaluation.word_game import SEARCHES, WordGame, search_words
+from pidlib.hooks import find_blocks
+
+
+@pytest.fixture(scope="module")
+def parts():
+    model, tokenizer = load_model("minilm-nli")
+    rows = [dict(row) for row in load_nli("captions", n=60)]
+    source = candidates("lexicon")
+    fitting = [row for row in rows if len(choices(row["hypothesis"], source).sizes) >= 3]
+    controller = PIDController.fit(model, tokenizer, rows, scheme="P")
+    return model, tokenizer, fitting[0], choices(fitting[0]["hypothesis"], source), controller
+
+
+def game(parts, **settings):
+    model, tokenizer, row, of, controller = parts
+    return WordGame(model, tokenizer, row, of, controller, **settings)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("budget", [1, 5, 20])
+def test_no_search_asks_more_than_its_budget(parts, search, budget):
+    played = game(parts, budget=budget)
+    asked = search_words(played, search)
+    assert asked.queries == played.queries <= budget and len(played.memory) <= budget
+    assert asked.fell is None or asked.fell == asked.queries
+
+
+def test_a_text_is_asked_once_and_a_gradient_counts_two(parts):
+    played = game(parts)
+    first = played.ask([played.none])
+    assert played.ask([played.none, played.none]).tolist() == [*first, *first]
+    assert played.queries == 1
+    played.slopes(played.none)
+    assert played.queries == 3
+
+
+@pytest.mark.parametrize("objective", ["margin", "running loss"])
+def test_a_gradient_is_the_difference_quotient(parts, objective):
+    played = game(parts)
+    inputs = played._inputs([played.of.text])
+    gradient = played._gradient(played.none, objective)
+    member, step = played._member(played.none), 1e-2 * gradient / gradient.norm()
+    values = []
+    for sign in (1, -1):
+        with torch.no_grad(), played._shifted(member.T @ (sign * step)):
+            margin, loss = played._values(inputs)
+            values.append(float(-margin if objective == "margin" else loss))
+    assert (values[0] - values[1]) / 2 == pytest.approx(float((gradient * step).sum()), rel=0.05)
+
+
+def test_the_running_loss_is_what_lies_off_the_subspace(parts):
+    model, tokenizer, row, _, controller = parts
+    played = game(parts)
+    played.ask([played.none])
+    with torch.no_grad(), find_blocks(model).reading() as states:
+        model(**encode(tokenizer, [row]))
+    wanted = sum(
+        float((x[0] @ controller.projections(t, "P")["P"].float()).square().sum(-1).mean())
+        for t, x in enumerate(states[:-1])
+    )
+    assert played.memory[played.none][1] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_gradient_passes_through_an_attached_control(parts):
+    bare = game(parts)._gradient(game(parts).none, "margin")
+    with parts[-1].attached(parts[0]):
+        held = game(parts)._gradient(game(parts).none, "margin")
+    assert not torch.allclose(bare, held, rtol=1e-2)
+
+
+def test_tokens_of_a_changed_text_belong_to_its_words(parts):
+    played = game(parts)
+    changed = tuple(size - 1 for size in played.of.sizes)
+    ids = played._inputs([played.of.written(changed)])["input_ids"][0]
+    for k, row in enumerate(played._member(changed)):
+        tokens = ids[row.bool()]
+        assert parts[1].decode(tokens).replace(" ", "") == played.of.words[k][-1].lower()
+
+
+def test_wrong_settings_are_named(parts):
+    with pytest.raises(ValueError, match="unknown search 'luck'"):
+        search_words(game(parts), "luck")
+    with pytest.raises(ValueError, match="budget is 0"):
+        game(parts, budget=0)
+
+
+def test_the_exercises_know_right_from_wrong(capsys):
+    check.foretold_gains(lambda g, own, others: (others - own) @ g)
+    check.rows_left(lambda fell, budget: sum(k is None or k > budget for k in fell))
+    check.rows_left(lambda fell, budget: sum(k is None for k in fell))
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) >= 3
