@@ -159,3 +159,12 @@ def real_data():
     if not folder or not (Path(folder) / "snli-test.jsonl").is_file():
         pytest.skip("PIDLIB_DATA_DIR names no folder with the real files")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def gradients_stay_on():
+    """A test that leaves gradients switched off fails itself, not the tests after it."""
+    yield
+    left_off = not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert not left_off, "gradients are still switched off after this test"

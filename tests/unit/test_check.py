@@ -8,6 +8,7 @@ from inspect import isfunction
 import nbformat
 import numpy as np
 import pytest
+import torch
 
 from contents import ROOT, in_toc
 from pidlib import check
@@ -33,8 +34,9 @@ def exercises():
 
 def verdict(capsys, *sources: str) -> str:
     space: dict = {"__name__": "exercise"}
-    for source in sources:
-        exec(source, space)
+    with torch.enable_grad():  # some chapters switch gradients off: not for the tests that follow
+        for source in sources:
+            exec(source, space)
     return capsys.readouterr().out
 
 
