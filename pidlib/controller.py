@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -108,6 +109,17 @@ class Controller:
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
             return send(Path(folder), name, private, token, **commit)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the gains, 64 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for t, kinds in sorted(self.feedback.items()):
+            for kind, gain in kinds.items():
+                digest.update(f"{t} {kind}\n".encode())
+                for part in filter(lambda p: p is not None, (gain.matrix(), gain.offset)):
+                    digest.update(part.detach().cpu().float().contiguous().numpy().data)
+        return digest.hexdigest()
 
     @property
     def depth(self) -> int:

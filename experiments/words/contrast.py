@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,33 +96,28 @@ class Contenders:
 
     def __init__(self, trial: Any, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
-        plain = Trial(
-            trial.data,
-            trial.model,
-            controls=(("PD", 0.99),),
-            placebos=(),
-            rivals=("spelling",),
-            resources="ppdb",
-            seed=trial.seed,
-        )
-        self.recorded = Conditions(plain, runs, report)
+        settings = {"placebos": (), "resources": "ppdb", "seed": trial.seed}
+        self.plain = Trial(trial.data, trial.model, controls=(("PD", 0.99),), **settings)
+        self.recorded = Conditions(self.plain, runs, report)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in the order of the tables."""
         terminal, wiener = control_name(TERMINAL, "both"), control_name(WIENER, self.trial.mix)
-        return "none", control_name("PD", 0.99), terminal, wiener, "fine-tuned", "spelling"
+        rivals = "fine-tuned", "spelling", "encoding", "spelling and encoding"
+        return "none", control_name("PD", 0.99), terminal, wiener, *rivals
 
     def condition(self, name: str) -> Condition:
         """One of them."""
-        none, pd, terminal, wiener, tuned, spelling = self.names
+        none, pd, terminal, wiener, tuned, spelling, *encodings = self.names
         model, tokenizer = self.recorded.model, self.recorded.tokenizer
         if name == none:
             return self.recorded.bare
         if name == tuned:
             return self._fine_tuned()
-        if name == spelling:
-            return self.recorded.rivals[spelling]
+        if name in (spelling, *encodings):
+            plain = replace(self.plain, rivals=(name,))
+            return Conditions(plain, self.runs, self.report).rivals[name]
         if name == pd:
             control = self.recorded.controls[pd]
         elif name == terminal:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,24 @@ import numpy as np
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Experiment, Report
+from experiments.record import counted, packed
 from experiments.words.contrast import Contenders
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.exact import CANDIDATES, CAP, LEVELS, Verdict, exact_robustness
-from pidlib.evaluation.trial_results import pack
+from pidlib.evaluation.exact import (
+    CANDIDATES,
+    CAP,
+    LEVELS,
+    Choices,
+    Verdict,
+    choices,
+    exact_letters,
+    exact_robustness,
+)
 
 SIZES = {"none": 1000, "P-D 99 %": 1000, "Terminal both": 500, "spelling": 300}
+LETTERS = "letters"  # the set of answers that are right under every slip of the keyboard
 SEARCHES = ("exact", "greedy", "beam")
 
 
@@ -34,6 +46,8 @@ class ExactTrial(Experiment):
     sizes: dict[str, int] = field(default_factory=lambda: SIZES)
     most: int = CANDIDATES
     cap: int = CAP
+    letters: int = 0  # rows, the first, that are asked under every slip of the keyboard
+    half: bool = True  # bfloat16 first, full precision where a margin is small
     resources: str = "ppdb"
     mix: str = "synonyms"  # as in the trial of contrasts
     rho: float = 2.0
@@ -62,48 +76,63 @@ class ExactTrial(Experiment):
                 f"need {self.after + most}"
             )
         rows = [dict(row) for row in rows.select(range(self.after, self.after + most))]
-        contenders, verdicts, about = Contenders(self, runs, report), {}, {}
+        contenders, verdicts, letters, about = Contenders(self, runs, report), {}, {}, {}
+        source = candidates(self.resources)
+        lists = _lists([choices(row["hypothesis"], source, self.most) for row in rows])
+        lists_of = {"source": source, "most": self.most, "cap": self.cap}
+        exact = partial(exact_robustness, half=self.half, **lists_of)
+        slips = partial(exact_letters, half=self.half)
         for name in self.parts if only is None else (only,):
-            condition = contenders.condition(name)
-            about[name] = _about(condition) | {"rows": fingerprint(rows[: self.sizes[name]])}
-            path = runs / self.name / f"{name}.jsonl"
-            settings = about[name] | {"most": self.most, "cap": self.cap}
-            verdicts[name] = self._verdicts(condition, rows[: self.sizes[name]], path, settings)
+            condition, part = contenders.condition(name), rows[: self.sizes[name]]
+            about[name] = _about(condition) | {"rows": fingerprint(part)}
+            settings = about[name] | {"most": self.most, "cap": self.cap, "lists": lists, "half": self.half}
+            folder = runs / self.name
+            lines = _kept(exact, condition, part, folder / f"{name}.jsonl", settings)
+            verdicts[name] = list(map(_verdict, lines))
             report(f"{name}: {_counts(verdicts[name])}")
+            part = part[: self.letters]
+            settings = about[name] | {"rows": fingerprint(part), "half": self.half}
+            path = folder / f"{name} {LETTERS}.jsonl"
+            letters[name] = np.array(_kept(slips, condition, part, path, settings), bool)
+            report(f"{name}: {letters[name].sum()} of {len(part)} under every slip")
         if only is not None:
             return None
+        sets = {name: dict(_sets(of)) for name, of in verdicts.items()}
+        for name, bits in letters.items() if self.letters else ():
+            sets[name][LETTERS] = bits
         return {
             "data": {"name": self.data, "n": most, "sha256": fingerprint(rows)},
             "model": adapter_model(self.model),
-            "candidates": candidates(self.resources).sha256,
+            "candidates": source.sha256,
+            "lists": lists,
             "contenders": about,
-            "counts": {name: _counts(of) for name, of in verdicts.items()},
+            "counts": counted(sets),
             "forwards": {
                 name: dict(zip(SEARCHES, np.sum([v.forwards for v in of], 0).tolist(), strict=True))
                 for name, of in verdicts.items()
             },
-            "examples": {name: _packed(of) for name, of in verdicts.items()},
+            "examples": packed(sets),
         }
 
-    def _verdicts(
-        self, condition: Condition, rows: Sequence[dict], path: Path, settings: dict[str, Any]
-    ) -> list[Verdict]:
-        """The verdict of each row; a line of a file each, after one of settings."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        if lines and json.loads(lines[0]) != settings:
-            raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
-        verdicts = [_verdict(line) for line in lines[1:]]
-        source, model = candidates(self.resources), condition.model
-        with path.open("a", encoding="utf-8") as file, condition.attached():
-            if not lines:
-                file.write(json.dumps(settings) + "\n")
-            for row in rows[len(verdicts) :]:
-                answers = model, condition.tokenizer, row, source
-                verdicts.append(exact_robustness(*answers, self.most, self.cap))
-                file.write(json.dumps(verdicts[-1]) + "\n")
-                file.flush()
-        return verdicts
+
+def _kept(
+    ask: Callable[..., Any], condition: Condition, rows: Sequence[dict], path: Path,
+    settings: Mapping[str, Any],
+) -> list[Any]:  # fmt: skip
+    """What is asked of each row; a line of a file each, after one of settings."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if lines and json.loads(lines[0]) != settings:
+        raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
+    with path.open("a", encoding="utf-8") as file, condition.attached():
+        if not lines:
+            lines = [json.dumps(settings)]
+            file.write(f"{lines[0]}\n")
+        for row in rows[len(lines) - 1 :]:
+            lines.append(json.dumps(ask(condition.model, condition.tokenizer, row)))
+            file.write(f"{lines[-1]}\n")
+            file.flush()
+    return [json.loads(line) for line in lines[1:]]
 
 
 def _about(condition: Condition) -> dict[str, str]:
@@ -114,8 +143,13 @@ def _about(condition: Condition) -> dict[str, str]:
     }
 
 
-def _verdict(line: str) -> Verdict:
-    clean, *searches, texts, forwards = json.loads(line)
+def _lists(of: Sequence[Choices]) -> str:
+    """Hash of the words that may stand at each place of each row."""
+    return hashlib.sha256(json.dumps([words for _, _, words in of]).encode()).hexdigest()
+
+
+def _verdict(line: Sequence[Any]) -> Verdict:
+    clean, *searches, texts, forwards = line
     return Verdict(clean, *map(tuple, searches), texts, tuple(forwards))
 
 
@@ -128,10 +162,5 @@ def _sets(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, np.ndarray]]:
     yield "open", np.array([v.exact[-1] is None for v in verdicts])
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, Mapping[str, int]]:
-    n = len(verdicts)
-    return {key: {"right": int(bits.sum()), "n": n} for key, bits in _sets(verdicts)}
-
-
-def _packed(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    return {key: pack(bits) for key, bits in _sets(verdicts)}
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    return {key: int(bits.sum()) for key, bits in _sets(verdicts)}

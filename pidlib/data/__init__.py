@@ -9,4 +9,11 @@ from pidlib.data.images import CLOTHES, CORRUPTIONS, corrupted, image_batches, l
 from pidlib.data.labels import LABELS, label_order
 from pidlib.data.lexicon import Lexicon
 from pidlib.data.nli import data_folder, fingerprint, hold_out, load_nli, read_jsonl
-from pidlib.data.perturbations import MIXES, Candidates, Perturb, RandomEdits, perturbed_rows
+from pidlib.data.perturbations import (
+    MIXES,
+    Candidates,
+    Perturb,
+    RandomEdits,
+    misspellings,
+    perturbed_rows,
+)

@@ -15,7 +15,14 @@ from pidlib.evaluation.accuracy import (
 from pidlib.evaluation.certificates import certified, smoothing_shift, total_variation
 from pidlib.evaluation.contrast import by_kind, of_rows, still_entailed
 from pidlib.evaluation.contrast_rows import contrast_pairs
-from pidlib.evaluation.exact import LEVELS, Choices, Verdict, choices, exact_robustness
+from pidlib.evaluation.exact import (
+    LEVELS,
+    Choices,
+    Verdict,
+    choices,
+    exact_letters,
+    exact_robustness,
+)
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo

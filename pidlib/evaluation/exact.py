@@ -12,16 +12,18 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from pidlib.attacks.inflections import parts_of_speech
 from pidlib.data.edits import word_spans
-from pidlib.data.perturbations import Candidates
+from pidlib.data.perturbations import Candidates, misspellings
 from pidlib.evaluation.accuracy import scores
 from pidlib.io.assets import word_list
 
 LEVELS = ("one word", "two words", "all words")
 CANDIDATES, CAP, WIDTH = 8, 20_000, 5  # words for each word, combinations of a text, texts kept
-_CHUNK = 256
+_CHUNK, _BATCH = 256, 64  # texts asked before it may stop, and of a forward pass
+_DOUBT = 0.5  # margins within are asked again in full precision
 Margins = Callable[[Sequence[str]], np.ndarray]  # of texts: logit of the label less the best other
 
 
@@ -117,6 +119,7 @@ def exact_robustness(
     source: Candidates,
     most: int = CANDIDATES,
     cap: int = CAP,
+    half: bool = False,
 ) -> Verdict:
     """Try every choice of words of a row's hypothesis (or text), with a control or without.
 
@@ -128,6 +131,8 @@ def exact_robustness(
     source, most
         As for `choices`.
     cap : int, combinations that are tried; more than that leave the last level open
+    half : bool
+        Ask in bfloat16 first, and again in full precision where a margin is within half a logit.
 
     Returns
     -------
@@ -135,22 +140,76 @@ def exact_robustness(
 
     Source: our departure; the paper searches greedily (§3.1).
     """
-    column = "hypothesis" if "hypothesis" in row else "text"
+    asked = _margins(model, tokenizer, row, half)
+    return verdict(choices(row[_changing(row)], source, most), asked, cap)
 
-    # texts that a tokenizer writes alike are answered once: it may make thousands of them one
+
+def exact_letters(
+    model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool = False
+) -> bool:
+    """Whether an answer is right under every slip of the keyboard in a row's hypothesis (or text).
+
+    Parameters
+    ----------
+    model, tokenizer, row, half
+        As for `exact_robustness`.
+
+    Returns
+    -------
+    bool
+        Right as written and under all `misspellings`, some two hundred texts.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> row = {"premise": "A dog runs.", "hypothesis": "A dog runs.", "label": 2}
+    >>> exact_letters(*load_model("minilm-nli"), row)
+    False
+
+    Source: our departure; TextBugger tries a few such slips (§3.1).
+    """
+    text, margins = row[_changing(row)], _margins(model, tokenizer, row, half)
+    spans = word_spans(text)
+    without = [text[:a].rstrip() + text[b:] for a, b in spans]
+    first = margins([text, *without])
+    if first[0] <= 0:
+        return False
+    harm = dict(zip(spans, first[1:], strict=True))
+    places = sorted(spans, key=lambda span: harm[span])  # a weak word's slips first
+    texts = [text[:a] + form + text[b:] for a, b in places for form in misspellings(text[a:b])]
+    return all((margins(texts[k : k + 32]) > 0).all() for k in range(0, len(texts), 32))
+
+
+def _changing(row: Mapping[str, Any]) -> str:
+    """The column whose words change."""
+    return "hypothesis" if "hypothesis" in row else "text"
+
+
+def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> Margins:
+    """What a model says of texts in place of a row's own: each is answered once.
+
+    Texts that a tokenizer writes alike count as the same: it may write thousands alike.
+    """
+    column, label, memory = _changing(row), row["label"], {}
     written: Callable[[str], str] = getattr(tokenizer, "normaliser", str)
-    memory: dict[str, float] = {}
+
+    def asked(forms: Sequence[str], half: bool = False) -> np.ndarray:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            rows = [{**row, column: form} for form in forms]
+            logits = scores(model, tokenizer, rows, _BATCH)
+        return logits[:, label] - np.delete(logits, label, 1).max(1)
 
     def margins(texts: Sequence[str]) -> np.ndarray:
         forms = [written(text) for text in texts]
         if unseen := [form for form in dict.fromkeys(forms) if form not in memory]:
-            logits = scores(model, tokenizer, [{**row, column: form} for form in unseen], _CHUNK)
-            own = logits[:, row["label"]].copy()
-            logits[:, row["label"]] = -np.inf
-            memory.update(zip(unseen, (own - logits.max(1)).tolist(), strict=True))
+            values = asked(unseen, half)
+            near = np.flatnonzero(np.abs(values) < _DOUBT)
+            if half and len(near):
+                values[near] = asked([unseen[k] for k in near])
+            memory.update(zip(unseen, values.tolist(), strict=True))
         return np.array([memory[form] for form in forms])
 
-    return verdict(choices(row[column], source, most), margins, cap)
+    return margins
 
 
 def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:

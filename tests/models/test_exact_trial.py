@@ -10,13 +10,14 @@ from experiments.experiment import record
 from experiments.words.exact import ExactTrial
 from pidlib.attacks import candidates
 from pidlib.data.nli import load_nli
-from pidlib.evaluation.exact import exact_robustness
+from pidlib.evaluation.exact import exact_letters, exact_robustness
 from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 
 TRIAL = ExactTrial(
-    "captions", after=20, sizes={"none": 5, "spelling": 3}, most=2, cap=20, resources="lexicon"
-)
+    "captions", after=20, sizes={"none": 5, "spelling": 3}, most=2, cap=20, letters=2,
+    resources="lexicon",
+)  # fmt: skip
 
 
 def test_it_goes_on_row_by_row_and_counts_its_verdicts(tmp_path):
@@ -37,6 +38,8 @@ def test_it_goes_on_row_by_row_and_counts_its_verdicts(tmp_path):
     assert bits["exact, all words"].tolist() == [v.exact[2] is True for v in fresh]
     assert bits["open"].tolist() == [v.exact[2] is None for v in fresh]
     assert result["counts"]["spelling"]["clean"]["n"] == 3
+    slips = unpack(result["examples"]["none"]["letters"], 2).tolist()
+    assert slips == [exact_letters(model, tokenizer, rows[k]) for k in (20, 21)]
     assert result["forwards"]["none"]["exact"] == sum(v.forwards[0] for v in fresh)
 
     header = json.loads(whole.splitlines()[0]) | {"cap": 21}
