@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
     "exact": "experiments.words.exact.ExactTrial",
+    "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
     "validity": "experiments.words.validity.ValidityTrial",

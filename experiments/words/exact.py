@@ -85,7 +85,12 @@ class ExactTrial(Experiment):
         for name in self.parts if only is None else (only,):
             condition, part = contenders.condition(name), rows[: self.sizes[name]]
             about[name] = _about(condition) | {"rows": fingerprint(part)}
-            settings = about[name] | {"most": self.most, "cap": self.cap, "lists": lists, "half": self.half}
+            settings = about[name] | {
+                "most": self.most,
+                "cap": self.cap,
+                "lists": lists,
+                "half": self.half,
+            }
             folder = runs / self.name
             lines = _kept(exact, condition, part, folder / f"{name}.jsonl", settings)
             verdicts[name] = list(map(_verdict, lines))

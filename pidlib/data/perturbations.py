@@ -145,7 +145,9 @@ def misspellings(text: str) -> list[str]:
             letter, rest = text[k], text[k + 1 :]
             forms = ["", 2 * letter, *_beside().get(letter, ())]
             if k + 1 < end:
-                texts |= dict.fromkeys((text[:k] + rest[0] + letter + rest[1:], f"{text[: k + 1]} {rest}"))
+                texts |= dict.fromkeys(
+                    (text[:k] + rest[0] + letter + rest[1:], f"{text[: k + 1]} {rest}")
+                )
             texts |= dict.fromkeys(text[:k] + form + rest for form in forms)
     return [other for other in texts if other != text]
 
