@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,14 +17,15 @@ from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.rivals.encoding import CHOSEN as ENCODING
 from experiments.rivals.encoding import encoding_of
-from experiments.spelling import NormalisedTokenizer, normaliser_of
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Controller
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
+from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.selection import RHOS, choose
+from pidlib.estimation.spelling import normaliser_of
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name
 from pidlib.io.files import write_json
@@ -182,9 +182,9 @@ class Conditions:
         """
         rows, held = fit_rows(self.learnt_on, TUNED_ON), held_rows(self.learnt_on)
         if name == "spelling":
-            summary = f"spelling normalised, symspellpy {version('symspellpy')}"
-            mended = NormalisedTokenizer(self.tokenizer, normaliser_of(rows))
-            return Condition(self.model, mended, None, summary)
+            mend = normaliser_of(rows)
+            tokenizer = NormalisedTokenizer(self.tokenizer, mend)
+            return Condition(self.model, tokenizer, None, mend.summary())
         if name.endswith("encoding"):
             counted = fit_rows(self.learnt_on, COUNTED)
             encoding = encoding_of(ENCODING, counted, self.words)

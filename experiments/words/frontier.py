@@ -23,9 +23,8 @@ from experiments.adapters import adapter_model
 from experiments.conditions import COUNTED
 from experiments.experiment import Experiment, Report
 from experiments.record import counted, packed
-from experiments.rivals.encoding import encoding_of, word_counts
+from experiments.rivals.encoding import encoding_of
 from experiments.rivals.words import BOTH
-from experiments.spelling import NormalisedTokenizer
 from experiments.trial import fit_rows
 from experiments.words.contrast import COUNTERFACTUAL, Contenders
 from pidlib.attacks.synonyms import candidates, words_for
@@ -33,7 +32,9 @@ from pidlib.attacks.wordnet import WordNet
 from pidlib.data.edits import word_spans
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.encoding import word_counts
 from pidlib.estimation.estimator import TERMINAL, Estimator
+from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.selection import RHOS
 from pidlib.evaluation.contrast import RESULT, edits_of
 from pidlib.evaluation.contrast_rows import ENTAILED, contrast_pairs, edited

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from experiments.experiment import Experiment, Report, once
-from experiments.spelling import SpellingNormaliser
 from experiments.writers.slips import SLIPS, Slips
 from pidlib.data.batches import continued
 from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import perturbed_rows
 from pidlib.estimation.estimator import TERMINAL, Estimator
+from pidlib.estimation.spelling import SpellingNormaliser
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import configuration_hash
 from pidlib.io.checkpoints import Checkpoint

@@ -26,7 +26,6 @@ from pidlib.evaluation.accuracy import (
 from pidlib.evaluation.exact import exact_robustness
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, answers
-from pidlib.pid import PIDController
 
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
 ATTACKED = ("transfer", "adaptive")
@@ -174,9 +173,9 @@ class FairTrial:
 def fair_trial(
     model: Any,
     tokenizer: Any,
-    controller: PIDController,
+    controller: Any,
     rows: Sequence[Mapping[str, Any]],
-    recipe: str = "textfooler",
+    recipe: str | Sequence[str] = "textfooler",
     resources: str | Candidates = "lexicon",
     *,
     contrast: Sequence[Mapping[str, Any]] = (),
@@ -192,9 +191,13 @@ def fair_trial(
     Parameters
     ----------
     model, tokenizer, controller
-        As `load_model` returns them, and a controller that was fitted on them.
-    rows, recipe, resources, seed, progress
+        As `load_model` returns them, and a controller that was fitted on them; or a defence of your
+        own with `summary` and `attached`, such as a `pidlib.estimation.Preprocessing` with the
+        tokenizer that its `before` gives.
+    rows, resources, seed, progress
         As for `pidlib.attacks.attack`; 500 rows or more, or the intervals are wide.
+    recipe : str or sequence of str
+        Of several, a row counts as right when it is right under all: the worst case.
     contrast : sequence of mapping, optional
         Rows in which a change of words turned the answer, as `contrast_pairs` makes them: `label`
         is right now, or `was` is right no longer; either, not both.
@@ -202,7 +205,8 @@ def fair_trial(
         How many of the rows, the first, are asked under every swap of one or two words
         (`exact_robustness`): some hundred forward passes a row.
     second : (model, tokenizer), optional, another model of the same task
-    seeds : sequence of int, of the placebos noise and rotation
+    seeds : sequence of int
+        Of the placebos noise and rotation; none: no placebos, for what pushes no state.
     folder : path, optional
         Keeps the outcomes of both attacks; a broken-off trial goes on where it stopped.
 
@@ -212,14 +216,12 @@ def fair_trial(
 
     Source: after Athalye et al. 2018 and Tramèr et al. 2020 (adaptive attacks).
     """
-    if not seeds:
-        raise ValueError("there are no seeds for the placebos: give at least one")
     if exact < 0:
         raise ValueError(f"exact = {exact}: give a number of rows, 0 or more")
     clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
     turned, wrong = _turned(contrast)
     conditions: dict[str, Any] = {"none": None, "control": controller}
-    for kind in PLACEBO_KINDS:
+    for kind in PLACEBO_KINDS if seeds else ():
         for k in seeds if kind != "negative" else [0]:
             placebo = Placebo(controller, kind, k)
             conditions[placebo.name] = placebo
@@ -227,32 +229,48 @@ def fair_trial(
         model_two, tokenizer_two = second  # fails here, not after hours
         right_answers(model_two, tokenizer_two, clean[:1])
     transfer(model, tokenizer, {"clean": clean[:1] + turned[:1]}, conditions)
-    settings = dict(recipe=recipe, resources=resources, seed=seed, progress=progress)
+    recipes = (recipe,) if isinstance(recipe, str) else tuple(recipe)
     source = candidates(resources) if exact and isinstance(resources, str) else resources
-    logs = {key: Path(folder) / f"{recipe}-{key}.jsonl" if folder else None for key in ATTACKED}
-    unseen = attack(model, tokenizer, rows, log=logs["transfer"], **settings)
-    with controller.attached(model):
-        about = {"control": controller.summary()}
-        adaptive = attack(model, tokenizer, rows, log=logs["adaptive"], about=about, **settings)
     names = [*conditions, *(["second"] if second else [])]
     right: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-    sets = {"clean": clean, "contrast": turned, "transfer": transfer_rows(rows, unseen)}
-    for key, judged in sets.items():
+    sets, against = {"clean": clean, "contrast": turned}, []
+    for name in recipes:
+        settings = dict(recipe=name, resources=resources, seed=seed, progress=progress)
+        texts = _attacked(model, tokenizer, controller, rows, folder, settings)
+        sets[f"transfer {name}"] = texts[0]
+        against.append(texts[1])
+    for of, judged in sets.items():
         # one set at a time: the directions of a placebo start anew whenever it is attached
-        answered = transfer(model, tokenizer, {key: judged}, conditions) if judged else {}
+        answered = transfer(model, tokenizer, {of: judged}, conditions) if judged else {}
         if second is not None and judged:
-            answered["second"] = {key: right_answers(*second, judged)}
+            answered["second"] = {of: right_answers(*second, judged)}
+        key = of.partition(" ")[0]
         for name, bits in answered.items():
-            right[name][key] = bits[key] ^ wrong if key == "contrast" else bits[key]
+            bits = bits[of] ^ wrong if key == "contrast" else bits[of]
+            right[name][key] = bits & right[name].get(key, True)
     right["none"]["adaptive"] = right["none"]["transfer"]
     with controller.attached(model):
-        against = transfer_rows(rows, adaptive)
-        right["control"]["adaptive"] = right_answers(model, tokenizer, against)
+        bits = [right_answers(model, tokenizer, texts) for texts in against]
+        right["control"]["adaptive"] = np.all(bits, axis=0)
     for name, control in list(conditions.items())[:2] if exact else ():
         with nullcontext() if control is None else control.attached(model):
             few = tqdm(clean[:exact], f"exact, {name}", unit="example", disable=not progress)
             right[name]["exact"] = np.array([_holds(model, tokenizer, row, source) for row in few])
-    return FairTrial(recipe, right)
+    return FairTrial(", ".join(recipes), right)
+
+
+def _attacked(
+    model: Any, tokenizer: Any, controller: Any, rows: Sequence, folder: Any, settings: dict
+) -> list[list[dict[str, Any]]]:
+    """Texts of a recipe against the model as it is, and against it under the control."""
+    texts = []
+    for key, control in zip(ATTACKED, (None, controller), strict=True):
+        log = Path(folder) / f"{settings['recipe']}-{key}.jsonl" if folder else None
+        about = None if control is None else {"control": control.summary()}
+        with nullcontext() if control is None else control.attached(model):
+            outcomes = attack(model, tokenizer, rows, log=log, about=about, **settings)
+        texts.append(transfer_rows(rows, outcomes))
+    return texts
 
 
 def _turned(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], np.ndarray]:

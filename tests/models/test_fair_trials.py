@@ -9,6 +9,7 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.evaluation.accuracy import bootstrap, predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
@@ -131,8 +132,40 @@ def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
         "textfooler-adaptive.jsonl",
         "textfooler-transfer.jsonl",
     ]
-    with pytest.raises(ValueError, match="no seeds"):
-        fair_trial(model, tokenizer, controller, rows[:2], seeds=())
+
+
+def test_of_several_attacks_the_worst_counts(fitted):
+    model, tokenizer, rows, controller = fitted
+    settings = dict(resources=Swap(), seeds=(0,))
+    recipes = ("textfooler", "textbugger")
+    alone = [fair_trial(model, tokenizer, controller, rows[:6], r, **settings) for r in recipes]
+    both = fair_trial(model, tokenizer, controller, rows[:6], recipes, **settings)
+    for name in both.right:
+        for key in set(both.right[name]) & {"transfer", "adaptive"}:
+            worst = np.all([trial.right[name][key] for trial in alone], axis=0)
+            assert np.array_equal(both.right[name][key], worst)
+    assert "textfooler, textbugger, n = 6" in str(both)
+
+
+def test_an_encoding_is_put_on_trial_as_a_control_is(fitted, tmp_path):
+    model, tokenizer, rows, _ = fitted
+    encoding = SynonymEncoding(dict.fromkeys(WORDS, 1), Swap(), 4)
+    encoded = encoding.before(tokenizer)
+    trial = fair_trial(
+        model, encoded, encoding, rows[:6], resources=Swap(), exact=6, seeds=(), folder=tmp_path
+    )
+    assert set(trial.right) == {"none", "control"}  # what pushes no state has no placebo
+    for name in ("none", "control"):
+        texts = rows[:6]
+        if name == "control":
+            texts = [r | {c: encoding(r[c]) for c in ("premise", "hypothesis")} for r in texts]
+        right = predict(model, tokenizer, texts) == [row["label"] for row in texts]
+        assert np.array_equal(trial.right[name]["clean"], right)
+    header = (tmp_path / "textfooler-adaptive.jsonl").read_text().splitlines()[0]
+    assert encoding.summary() in header
+    with encoding.attached(model), pytest.raises(RuntimeError, match="attached already"):
+        encoding.attached(model).__enter__()
+    assert encoded("red dog")["input_ids"] == tokenizer("red dog")["input_ids"]
 
 
 def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):

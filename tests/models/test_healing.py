@@ -8,7 +8,6 @@ import pytest
 import torch
 import transformers as tf
 
-from experiments.spelling import SpellingNormaliser
 from experiments.writers import healing
 from experiments.writers.healing import FOREIGN, Heal, Healing, RunningHealing
 from experiments.writers.slips import FITTED, FUNCTION_WORDS, SLIPS, Slips
@@ -17,6 +16,7 @@ from pidlib.data.batches import continued
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.layerwise import changed_rows
+from pidlib.estimation.spelling import SpellingNormaliser
 from pidlib.evaluation.placebos import Placebo
 
 PROMPT = {"premise": "The old man is riding a horse on the beach with", "hypothesis": " his dog ."}

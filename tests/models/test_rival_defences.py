@@ -11,15 +11,16 @@ import torch
 from experiments.rivals.answers import Rival, combined, margins, plain
 from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
 from experiments.rivals.denoising import STEPS, Denoiser, Density, FirstStates, trained_denoiser
-from experiments.rivals.encoding import Common, SynonymEncoding, encoded, word_counts
+from experiments.rivals.encoding import encoded
 from experiments.rivals.judging import AGAIN, Judge
 from experiments.rivals.search import searched
 from experiments.rivals.states import noisy, purified, without_components
 from experiments.rivals.trial import RivalsTrial, chosen
 from experiments.rivals.words import masked, substituted
-from experiments.spelling import NormalisedTokenizer
 from pidlib.attacks import candidates
 from pidlib.data.nli import load_nli
+from pidlib.estimation.encoding import AgreedCandidates, SynonymEncoding, word_counts
+from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.exact import Choices, verdict
 from pidlib.evaluation.trial_results import unpack
@@ -101,7 +102,7 @@ def test_words_of_a_group_are_written_alike_and_answered_alike():
     rows = [{"premise": "A dog runs.", "hypothesis": f"A {w} runs."} for w in ("dog", "hound")]
     first, second = encoded(MODEL, TOKENIZER, encoding).draw(rows, 1)
     assert np.array_equal(first, second)
-    assert Common(LEXICON, LEXICON).synonyms("dog") == LEXICON.synonyms("dog")
+    assert AgreedCandidates(LEXICON, LEXICON).synonyms("dog") == LEXICON.synonyms("dog")
     groups = {word: ("dog", "canine") for word in ("dog", "canine")}
     assert group_choices("A Dog, a cat.", groups).words == (("Dog", "Canine"),)
 

@@ -1,25 +1,37 @@
-"""Mend the spelling of text before a model reads it: the obvious rival of a control."""
+"""Mend the spelling of text before a model reads it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from pidlib.data.edits import COLUMNS, word_spans
+from pidlib.estimation.preprocessing import Preprocessing
 from pidlib.io.assets import ASSETS
 
 _PARTS = re.compile(r"([-_*@]+|'[sS]$)")  # between the parts of a compound; a genitive's end
-_READERS = ("tokenize", "encode", "encode_plus", "batch_encode_plus")  # methods that take text
 
 
-class SpellingNormaliser:
-    r"""A preprocessor that folds look-alike letters and corrects misspelt words."""
+class SpellingNormaliser(Preprocessing):
+    """Folds look-alike letters and corrects misspelt words, by SymSpell and its dictionary.
+
+    Parameters
+    ----------
+    known : collection of str, words that are right besides those of the dictionary
+
+    Examples
+    --------
+    >>> SpellingNormaliser()("A man is ru nning outsidde.")
+    'A man is ru inning outside.'
+
+    Source: Garbe 2012 (SymSpell). Departure: a word that is right is never changed.
+    """
 
     def __init__(self, known: Collection[str] = ()) -> None:
         if isinstance(known, str):
@@ -36,6 +48,10 @@ class SpellingNormaliser:
             pieces += [text[end:start], self._word(text[start:stop])]
             end = stop
         return "".join(pieces) + text[end:]
+
+    def summary(self) -> str:
+        """Name of the corrector."""
+        return f"spelling normalised, symspellpy {version('symspellpy')}"
 
     def _word(self, word: str) -> str:
         if word not in self._mended:
@@ -84,43 +100,3 @@ def speller() -> Any:
 def _letters() -> dict[int, str]:
     alike = json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
     return {ord(strange): letter for letter, strange in alike.items()}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NormalisedTokenizer:
-    """A tokenizer that normalises text first; for judging and attacking such a model.
-
-    The log of an attack doesn't know of it: tell it by `about`. A2T ranks last the few words
-    of the text given that normalising changes: their tokens do not spell them.
-    """
-
-    tokenizer: Any
-    normaliser: Callable[[str], str]
-
-    def __call__(self, text: Any, text_pair: Any = None, **settings: Any) -> Any:
-        """Tokenise a text, a pair, or lists of either; places in the text are refused."""
-        return self._read(self.tokenizer, text, text_pair, **settings)
-
-    def __len__(self) -> int:
-        return len(self.tokenizer)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "tokenizer":  # asked of a copy half made
-            raise AttributeError(name)
-        value = getattr(self.tokenizer, name)
-        return partial(self._read, value) if name in _READERS else value
-
-    def _read(self, reader: Callable, text: Any, text_pair: Any = None, **settings: Any) -> Any:
-        if settings.get("return_offsets_mapping"):
-            raise ValueError(
-                "return_offsets_mapping=True: the tokens have no places in the text given, only "
-                "in its normalised form; normalise the rows, and give the tokenizer inside"
-            )
-        pair = {} if text_pair is None else {"text_pair": self._normalised(text_pair)}
-        return reader(self._normalised(text), **pair, **settings)
-
-    def _normalised(self, text: Any) -> Any:
-        if isinstance(text, str):
-            return self.normaliser(text)
-        parts = map(self._normalised, text)
-        return tuple(parts) if isinstance(text, tuple) else list(parts)
