@@ -26,8 +26,8 @@ class Preprocessing(ABC):
     >>> mend = SpellingNormaliser()
     >>> tokenizer = mend.before(tokenizer)
     >>> with mend.attached(model):
-    ...     tokenizer.tokenize("A catt.")
-    ['a', 'cat', '.']
+    ...     tokenizer.tokenize("A wmoan sits.")
+    ['a', 'woman', 'sits', '.']
 
     Source: our departure.
     """

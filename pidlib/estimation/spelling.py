@@ -27,8 +27,8 @@ class SpellingNormaliser(Preprocessing):
 
     Examples
     --------
-    >>> SpellingNormaliser()("A man is ru nning outsidde.")
-    'A man is ru inning outside.'
+    >>> SpellingNormaliser()("A wmoan sits outsidde.")
+    'A woman sits outside.'
 
     Source: Garbe 2012 (SymSpell). Departure: a word that is right is never changed.
     """
