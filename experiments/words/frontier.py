@@ -72,6 +72,7 @@ class FrontierTrial(Experiment):
     ranks: tuple[int, ...] = (4, 16, 64)
     states: tuple[int, ...] = (0, 1, 3)  # the last state that is reached
     taught: tuple[float, ...] = (0.0, 0.5, 0.75)
+    fitted_states: tuple[int, ...] = (0, 1, 2)  # the last state of a fit of its own
     rhos: tuple[float, ...] = RHOS
     encodings: tuple[str, ...] = ("common 8", "ppdb 2", "ppdb 4")
     rare: tuple[int, ...] = (1, 3, 10, 40)
@@ -143,7 +144,7 @@ class RunningFrontier:
         trial = self.trial
         yield from (("none", ""), ("P-D 99 %", ""), ("strength", "1"))
         points = {"strength": trial.strengths, "rank": trial.ranks, "states": trial.states,
-                  "taught": trial.taught, "closed form": trial.rhos, "encoding": trial.encodings,
+                  "taught": trial.taught, "fitted states": trial.fitted_states, "closed form": trial.rhos, "encoding": trial.encodings,
                   "encoding, then trained": trial.encodings[:1]}  # fmt: skip
         for path, values in points.items():
             yield from (
@@ -166,7 +167,9 @@ class RunningFrontier:
         if path == "rank":
             return Setting(trained.of_rank(int(at)))
         if path == "taught":
-            return Setting(self._taught(float(at)))
+            return Setting(self._trained(float(at)))
+        if path == "fitted states":
+            return Setting(self._trained(layers=range(int(at) + 1)))
         if path == "closed form":
             rows = fit_rows(self.trial.data, self.trial.fitted)
             edits = self.contenders.recorded.edits("synonyms")
@@ -183,16 +186,16 @@ class RunningFrontier:
         """An encoding by groups of synonyms."""
         return encoding_of(setting, fit_rows(self.trial.data, COUNTED), self.trial.resources)
 
-    def _taught(self, share: float) -> Estimator:
-        """Trained, with a share of its rows such that a word turned the meaning; no labels."""
+    def _trained(self, share: float = 0.0, layers: Sequence[int] | None = None) -> Estimator:
+        """Trained without labels; in a share of its rows a word turned the meaning."""
         trial, rows = self.trial, [dict(row) for row in fit_rows(self.trial.data, TEXTS)]
         random = np.random.default_rng(trial.seed)
-        turned = contrast_pairs(rows, WordNet(), trial.seed)
+        turned = contrast_pairs(rows, WordNet(), trial.seed) if share else []
         few = random.permutation(len(turned))[: round(share * trial.fitted)]
         kept = rows[: trial.fitted - len(few)] + [turned[k] | {"label": ENTAILED} for k in few]
         edits = RandomEdits("both", source=words_for("both", trial.resources))
         settings = {"rule": TERMINAL, "seed": trial.seed, "report": self.report}
-        return Estimator.fit(self.bare.model, self.bare.tokenizer, kept, edits, **settings)
+        return Estimator.fit(self.bare.model, self.bare.tokenizer, kept, edits, layers, **settings)
 
     def logits(self, path: str, at: str) -> dict[str, np.ndarray]:
         """Logits (N, labels) of each set at a point; kept."""

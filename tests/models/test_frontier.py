@@ -21,7 +21,7 @@ SIZES = {"ordinary": 6, "one word": 6, "edited": 8, "counterfactual": 6}
 def test_gates_choose_between_two_answers_and_every_swap_counts(tmp_path):
     trial = FrontierTrial(
         n=6, edited=8, counterfactual=6, resources="lexicon", strengths=(0.5,), ranks=(), states=(),
-        taught=(), rhos=(), encodings=("lexicon 4",), rare=(0, 10**9), doubts=(0.0, 1.1), sure=(),
+        taught=(), fitted_states=(), rhos=(), encodings=("lexicon 4",), rare=(0, 10**9), doubts=(0.0, 1.1), sure=(),
     )  # fmt: skip
     (tmp_path / "contrast-snli-minilm-nli.json").write_bytes(
         (RESULTS / "contrast-snli-minilm-nli.json").read_bytes()
