@@ -16,6 +16,7 @@ import sys
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import myst_nb.sphinx_
 from docutils import nodes
@@ -65,8 +66,18 @@ def plotly_box(content, words: str) -> str:
     return (
         f'<div class="book-plotly" role="figure" aria-label="{words}"'
         f' style="min-height:{height}px"><script type="application/json">{text}</script>'
-        "<noscript>This figure needs JavaScript; its numbers are printed below.</noscript></div>"
+        f"<noscript>{frozen(spec, words)}</noscript></div>"
     )
+
+
+def frozen(spec: dict, words: str) -> str:
+    """The figure without JavaScript: a still, and where its sliders stand."""
+    from stills import still  # slow to import
+
+    drawn, stand = still(spec)
+    picture = svg_box(SimpleNamespace(string=drawn, cell_metadata={}))
+    picture = picture.replace('aria-label=""', f'aria-label="{words}"')
+    return f"{picture}<p>A still: to move it needs JavaScript. Here {escape(stand)}.</p>"
 
 
 def svg_box(data) -> str:
