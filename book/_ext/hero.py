@@ -42,7 +42,10 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
 
     pairs = [gains_over_none(trial, PD)[key] for key in (RECIPE, ADAPTIVE + RECIPE)]
     ends = ([100 * end for end in pair.interval()] for pair in pairs)
-    return [(100 * p.gain, "{:.1f} to {:.1f}".format(*e)) for p, e in zip(pairs, ends, strict=True)]
+    return [
+        (100 * p.gain, "{:.1f}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{:.1f}".format(*e))
+        for p, e in zip(pairs, ends, strict=True)
+    ]
 
 
 def turn(trial: dict) -> str:
