@@ -105,7 +105,7 @@ def narrowest(svg: str, points: float) -> int:
     """Pixels of width at which the smallest letters of a figure so wide are just readable."""
     # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
     letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
-    return min(round(points * READABLE / min(letters, default=READABLE)), COLUMN)
+    return min(round(points * READABLE / min(letters, default=2 * READABLE)), COLUMN)
 
 
 class KeepMarks(SphinxPostTransform):
