@@ -117,7 +117,7 @@ def measures(root: Path = ROOT) -> list[Measure]:
         Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000, held=18_440),
         Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=6_900),
         Measure(
-            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=20_640
+            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=20_680
         ),
         Measure("lines of the largest file", lines[file], 400, file.relative_to(root)),
         Measure(

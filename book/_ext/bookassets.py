@@ -16,6 +16,7 @@ import sys
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import myst_nb.sphinx_
 from docutils import nodes
@@ -65,8 +66,18 @@ def plotly_box(content, words: str) -> str:
     return (
         f'<div class="book-plotly" role="figure" aria-label="{words}"'
         f' style="min-height:{height}px"><script type="application/json">{text}</script>'
-        "<noscript>This figure needs JavaScript; its numbers are printed below.</noscript></div>"
+        f"<noscript>{frozen(spec, words)}</noscript></div>"
     )
+
+
+def frozen(spec: dict, words: str) -> str:
+    """The figure without JavaScript: a still, and where its sliders stand."""
+    from stills import still  # slow to import
+
+    drawn, stand = still(spec)
+    picture = svg_box(SimpleNamespace(string=drawn, cell_metadata={}))
+    picture = picture.replace('aria-label=""', f'aria-label="{words}"')
+    return f"{picture}<p>A still: to move it needs JavaScript. Here {escape(stand)}.</p>"
 
 
 def svg_box(data) -> str:
@@ -94,7 +105,7 @@ def narrowest(svg: str, points: float) -> int:
     """Pixels of width at which the smallest letters of a figure so wide are just readable."""
     # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
     letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
-    return min(round(points * READABLE / min(letters, default=READABLE)), COLUMN)
+    return min(round(points * READABLE / min(letters, default=2 * READABLE)), COLUMN)
 
 
 class KeepMarks(SphinxPostTransform):

@@ -17,11 +17,10 @@ from hero import TRIAL
 from provenance import box
 
 SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the style sheet
-BENEATH = "style='grid-column:2/-1;margin-top:-.4rem;font-size:.8rem'"
 HEARD = {
-    "ordinary": "Ordinary pairs",
-    "edited": "One word changed",
-    "counterfactual": "Rewritten by people",
+    "ordinary": "ordinary pairs",
+    "counterfactual": "rewritten\nby people",
+    "edited": "one word\nchanged",
 }
 
 
@@ -60,7 +59,10 @@ class Headline(SphinxDirective):
 
         (result,) = recorded(self.env, name := self.arguments[0])
         shown, caption = named(self.content)
-        gains = {label: adaptive_gains(result, key) for key, label in shown.items()}
+        gains = {
+            label: {called(a): g for a, g in adaptive_gains(result, key).items()}
+            for key, label in shown.items()
+        }
         return [captioned(self, "".join([*forest(gains), box([name], "make book")]), caption)]
 
 
@@ -113,7 +115,7 @@ class TrialOutput(SphinxDirective):
 
 
 class Hearing(SphinxDirective):
-    """Bars of right answers where the meaning changes: lines `contender: name`, and a caption.
+    """Points lost where the meaning changes: lines `contender: name`, and a caption.
 
     In the caption `{edited}` and `{counterfactual}` are the least and the most points lost.
     """
@@ -125,21 +127,18 @@ class Hearing(SphinxDirective):
         from pidlib.evaluation.trial_results import gains_over_none
 
         (result,) = recorded(self.env, RESULT)
-        (shown, caption), html = named(self.content), ""
-        for key, title in HEARD.items():
-            bare, lost = result["counts"]["none"][key], []
-            html += f"<p>{title} ({bare['n']:,} pairs)</p><ul class='hero-bars'>"
-            for name, label in shown.items():
-                change, beneath = gains_over_none(result, name)[key], ""
-                share = f"{100 * (bare['right'] / bare['n'] + change.gain):.1f}"
-                if name != "none":
-                    lost.append(-100 * change.gain)
-                    beneath = f"<small {BENEATH}>{printed(*points(change))}</small>"
-                html += f"<li><span>{escape(label)}</span><i style='width:{share}%'></i><b>{share} %</b>{beneath}</li>"
-            html += "</ul>"
+        (shown, caption), bare = named(self.content), result["counts"]["none"]
+        changes = {label: gains_over_none(result, name) for name, label in shown.items()}
+        drawn = {
+            label: {title: (*points(of[key]), of[key].n) for key, title in HEARD.items()}
+            for label, of in changes.items()
+        }
+        for key in HEARD:
+            lost = [-100 * of[key].gain for of in changes.values()]
             caption = caption.replace(f"{{{key}}}", f"{min(lost):.0f} to {max(lost):.0f}")
-        html = f'<div class="hearing">{html}</div>{box([RESULT], "make book")}'
-        return [captioned(self, html, caption)]
+        level = {HEARD[k]: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k in HEARD}
+        html = "".join([*forest(drawn, {"no control": level}), box([RESULT], "make book")])
+        return [captioned(self, f'<div class="hearing">{html}</div>', caption)]
 
 
 def points(change) -> tuple[float, float, float]:
@@ -190,36 +189,37 @@ def noise_share(name, rawtext, text, lineno, inliner, options=None, content=None
     return [nodes.Text(f"{' to '.join(ends)} {text}")], []
 
 
-def forest(gains: dict[str, dict[str, tuple]]) -> tuple[str, str]:
-    """HTML of the gains as points with their intervals, and of their numbers, folded."""
+def forest(
+    gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]] | None = None
+) -> tuple[str, str]:
+    """HTML of gains as points with their intervals, and of their numbers, folded.
+
+    The numbers may have columns `beside` them, each a text for every row.
+    """
     from matplotlib import rc_context
 
     from pidlib.figures import ESTIMATE, SEEN, gain_plot, use_book_style  # slow to import
     from pidlib.figures import table as numbers
 
     use_book_style()
-    groups = {label: {called(a): g[:3] for a, g in rows.items()} for label, rows in gains.items()}
-    with rc_context({"font.size": 14}):
-        fig = gain_plot(groups, xlabel="gain in points")
-        fig.legends[0].remove()
-        for bars, colour in zip(fig.axes[0].containers, (SEEN, ESTIMATE), strict=True):
-            for artist in bars.get_children():
-                artist.set_color(colour)
-            for cap in bars.lines[1]:
-                cap.set_markeredgecolor(colour)
-        fig.legend(loc="outside upper center", ncols=len(groups), columnspacing=1)
+    groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
+    with rc_context({"font.size": 13}):
+        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
-    fig.set_size_inches(5.4, 4.8)
+    of = next(iter(gains.values()))
+    fig.set_size_inches(6.2, 1.6 + 0.6 * len(of))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
-    words = "Gain over no control, 95 % intervals, a row an attack; numbers in the table below"
+    words = "Change against no control with 95 % intervals, row by row; numbers in the table below"
     cell = {"mystnb": {"image": {"alt": words}}}
     data = SimpleNamespace(string=out.getvalue(), cell_metadata=cell)
     rows = []
-    for attack, (*_, n) in next(iter(gains.values())).items():
-        row = {label: printed(*found[attack][:3]) for label, found in gains.items()}
-        rows.append({"": called(attack)} | row | {"pairs": f"{n:,}"})
-    return svg_box(data), numbers(rows, "Gain in points, 95 % intervals", folded=True).html
+    for name, (*_, n) in of.items():
+        row = {"": name.replace("\n", " ")}
+        row |= {label: texts[name] for label, texts in (beside or {}).items()}
+        row |= {label: printed(*found[name][:3]) for label, found in gains.items()}
+        rows.append(row | {"pairs": f"{n:,}"})
+    return svg_box(data), numbers(rows, "In points, with 95 % intervals", folded=True).html
 
 
 def called(attack: str) -> str:

@@ -36,23 +36,30 @@ class Hero(SphinxDirective):
         return [above, *self.parse_content_to_nodes(), below]
 
 
-def before_and_after(trial: dict) -> list[float]:
-    """Points that the paper's control gains on transferred texts, and against who sees it."""
+def before_and_after(trial: dict) -> list[tuple[float, str]]:
+    """Points that the paper's control gains, with intervals: transferred texts, who sees it."""
     from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none  # slow to import
 
-    gains = gains_over_none(trial, PD)
-    return [100 * gains[key].gain for key in (RECIPE, ADAPTIVE + RECIPE)]
+    pairs = [gains_over_none(trial, PD)[key] for key in (RECIPE, ADAPTIVE + RECIPE)]
+    ends = ([100 * end for end in pair.interval()] for pair in pairs)
+    return [
+        (100 * p.gain, "{:.1f}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{:.1f}".format(*e))
+        for p, e in zip(pairs, ends, strict=True)
+    ]
 
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    values = before_and_after(trial)
-    before, after = (f"{v:+.1f}".replace("-", "\N{MINUS SIGN}") for v in values)
+    values, ends = zip(*before_and_after(trial), strict=True)
+    numbers = zip((f"{v:+.1f}" for v in values), ends, strict=True)
+    before, after = (
+        f"<b>{v}</b><em>95 % interval {e}</em>".replace("-", "\N{MINUS SIGN}") for v, e in numbers
+    )
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker is a program, TextFooler, that swaps words for synonyms."
     return (
-        f'<p class="hero-turn"><span class="before">{first}<b>{before}</b> points of accuracy, while the attacker has not seen the control</span>'
-        f'<span class="after">{second}<b>{after}</b> points, once the attacker sees it</span><small>{small}</small></p>'
+        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
+        f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
     )
 
 
@@ -89,8 +96,8 @@ def hero(example: dict, counts: dict) -> str:
         '<p class="hero-title">One word flips the answer. Control brings it back, and noise too: press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<p class="hero-counts">Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
-        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></section>"
+        f'<details class="hero-counts"><summary>How often: {turned} such pairs, counted</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
+        f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
     )
 
 

@@ -1,7 +1,7 @@
 /* The picture of the live page: mean distance from the clean form, state by state. */
 function livePicture(box, lines) {
   "use strict";
-  const [width, height, left, right, top, bottom] = [640, 260, 72, 16, 14, 34];
+  const [width, height, left, right, top, bottom] = [640, 310, 72, 16, 36, 60];
   const depth = lines[0][2].length - 1;
   const most = Math.max(0.02, ...lines.flatMap(([, , values]) => values)) * 1.05;
   const x = (t) => left + (t * (width - left - right)) / depth;
@@ -21,7 +21,9 @@ function livePicture(box, lines) {
       make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, `${Math.round(100 * value)} %`));
   }
   for (let t = 0; t <= depth; t++)
-    svg.append(make("text", { x: x(t), y: height - 12, "text-anchor": "middle" }, `x${t}`));
+    svg.append(make("text", { x: x(t), y: height - bottom + 24, "text-anchor": "middle" }, `x${t}`));
+  svg.append(make("text", { x: 0, y: 18 }, "distance from the clean form"),
+    make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, "state before block 0, 1, ..., and at the exit"));
   const legend = document.createElement("p");
   legend.className = "live-legend";
   for (const [name, words, values] of lines) {

@@ -102,6 +102,7 @@ def gain_plot(
     groups: Mapping[str, Mapping[str, tuple[float, float, float]]],
     xlabel: str = "",
     zero: bool = True,
+    colours: Sequence[str] = (),
 ) -> Figure:
     """Plot gains as points with their intervals, grouped by what they are measured against.
 
@@ -110,6 +111,7 @@ def gain_plot(
     groups : mapping of comparison to mapping of row to (gain, low, high), in points
     xlabel : str
     zero : bool, whether a line marks 0
+    colours : sequence of str, of the comparisons, one each; a colour's second comes with hollow marks
 
     Returns
     -------
@@ -131,6 +133,10 @@ def gain_plot(
         places = np.arange(len(names)) + (k - (len(groups) - 1) / 2) * step
         gains, lows, highs = np.array(list(rows.values())).T
         style = look(k) | {"linestyle": ""}
+        if colours:
+            style |= dict(
+                color=colours[k], fillstyle="none" if colours[k] in colours[:k] else "full"
+            )
         bars = [gains - lows, highs - gains]
         plot.errorbar(gains, places, xerr=bars, capsize=3, label=group, **style)
     if zero:

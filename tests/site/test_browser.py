@@ -410,6 +410,23 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
     assert opened.wrong == []
 
 
+@pytest.mark.parametrize("name", ["book/intro", "notebooks/10_robustness"])
+def test_figures_have_a_still_without_javascript(browser, base, name):
+    context = browser.new_context(
+        viewport={"width": NARROW, "height": 900}, java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto(f"{base}{name}.html", wait_until="load")
+    for box in page.query_selector_all(".book-plotly"):
+        still, words = box.query_selector("svg").bounding_box(), box.inner_text()
+        assert 200 < still["width"] <= NARROW and still["height"] > 150
+        spec = json.loads(box.query_selector("script").text_content())
+        assert all(trace["name"] in words for trace in spec["data"])
+        dials = spec["layout"]["sliders"]
+        assert all(dial["steps"][dial["active"]]["label"] in words for dial in dials)
+    context.close()
+
+
 def test_figures_follow_the_theme(opened):
     page = opened.go("notebooks/10_robustness")
     colour = "document.querySelector('.js-plotly-plot')._fullLayout.font.color"

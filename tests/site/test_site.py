@@ -302,18 +302,19 @@ def table_of(page: str, first: str) -> BeautifulSoup:
 
 
 def test_front_page_shows_what_is_no_longer_heard(site):
-    counts = read_result(RESULTS / RESULT)["counts"]
-    names, sets = ("none", "P-D 99 %", "Terminal both"), ("ordinary", "edited", "counterfactual")
-    box = soup("book/intro").select_one(".hearing")
-    shown = [[b.get_text() for b in bars.select("b")] for bars in box.select("ul")]
-    right = [[counts[name][key]["right"] for name in names] for key in sets]
-    sizes = [counts["none"][key]["n"] for key in sets]
-    assert shown == [
-        [f"{100 * r / n:.1f} %" for r in row] for row, n in zip(right, sizes, strict=True)
-    ]
-    heads = [p.get_text() for p in box.select("p")]
-    assert [f"({n:,} pairs)" in head for n, head in zip(sizes, heads, strict=True)] == 3 * [True]
-    assert all(max(row) == row[0] for row in right[1:])  # as the figure's title says
+    result = read_result(RESULTS / RESULT)
+    bare, sets = result["counts"]["none"], ("ordinary", "counterfactual", "edited")
+    changes = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
+    shown = table_of("book/intro", "ordinary pairs").select("tr")
+    assert len(shown) == len(sets)
+    for key, row in zip(sets, shown, strict=True):
+        level, *lost, n = [cell.get_text() for cell in row.select("th, td")][1:]
+        assert level == f"{100 * bare[key]['right'] / bare[key]['n']:.1f} %"
+        gains = [f"{100 * change[key].gain:+.1f}".replace("-", "−") for change in changes]
+        assert [text.split(" [")[0] for text in lost] == gains
+        assert n == f"{bare[key]['n']:,}"
+    for key in sets[1:]:  # as the figure's title says
+        assert all(change[key].interval()[1] < 0 for change in changes)
 
 
 def test_front_page_has_one_light_figure_with_its_numbers(site):

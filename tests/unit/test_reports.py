@@ -31,6 +31,8 @@ def test_a_gain_plot_shows_every_gain_with_its_interval():
     bars = plot.containers[0].lines[2][0].get_segments()
     assert [(round(s[0, 0], 6), round(s[1, 0], 6)) for s in bars] == [(0.0, 2.5), (-2.0, 0.5)]
     assert len(gain_plot(groups, zero=False).axes[0].lines) == len(plot.lines) - 1  # no line at 0
+    marks = [bars.lines[0] for bars in gain_plot(groups, colours=["k", "k"]).axes[0].containers]
+    assert [(m.get_color(), m.get_fillstyle()) for m in marks] == [("k", "full"), ("k", "none")]
 
 
 @pytest.mark.parametrize(
