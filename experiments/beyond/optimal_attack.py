@@ -48,7 +48,7 @@ class OptimalAttackTrial(Experiment):
     tuned_on: str = "snli-validation"
     after: int = 3000
     n: int = 200
-    most: int = 5  # as in the exact trial; settings were chosen on lists of 8
+    most: int = 5  # as in the exact trial
     tuned: int = 40
     budget: int = 48
     contenders: tuple[str, ...] = CONTENDERS
