@@ -18,7 +18,7 @@ from experiments.experiment import Experiment, Report
 from pidlib.data.nli import fingerprint
 from pidlib.evaluation.results import read_result
 
-WAYS, TOTALS = ("gradient", "CMA-ES"), ("equal total", "free")
+WAYS, EQUAL, FREE = ("gradient", "CMA-ES"), "equal total", "free"
 GRADIENT = 2  # passes that a gradient counts as: a forward and a backward
 RECORDED = "jacobians-snli-test-minilm-nli.json"  # its laws were learnt on the same text, for less
 
@@ -58,7 +58,7 @@ class GainSearch(Experiment):
             "sets": {key: {"n": len(of), "sha256": fingerprint(of)} for key, of in rows.items()},
             "laws": laws,
             "costs": costs,
-            "terms": list(LearntGains(running.fitted, True).terms),
+            "terms": list(running.fitted.bases.values),
             "seconds": sum(law["seconds"] for law in laws.values()) + costs.pop("seconds"),
         }  # fmt: skip
 
@@ -80,15 +80,15 @@ class RunningSearch(JacobianControls):
         }
 
     def searched(self) -> dict[str, dict[str, Any]]:
-        """What each way finds, at an equal total and free."""
-        return {f"{way}, {total}": self.law(way, total) for total in TOTALS for way in WAYS}
+        """What each way finds at an equal total."""
+        return {f"{way}, {EQUAL}": self.law(way) for way in WAYS}
 
-    def law(self, way: str, total: str) -> dict[str, Any]:
-        """One law: its numbers, its cost on the text of the search on the way, and seconds."""
-        trial, name = self.trial, f"{way}, {total}"
+    def law(self, way: str) -> dict[str, Any]:
+        """A law: its numbers, its cost on the text of the search on the way, and seconds."""
+        trial = self.trial
 
         def search() -> dict[str, Any]:
-            started, law = time.perf_counter(), LearntGains(self.fitted, total == "free")
+            started, law = time.perf_counter(), LearntGains(self.fitted, free=False)
             of = self.model, self.parts["fit"], law
             if way == "CMA-ES":
                 path = evolve(*of, trial.passes, trial.size, trial.spread, trial.seed)
@@ -102,7 +102,7 @@ class RunningSearch(JacobianControls):
                 "seconds": round(time.perf_counter() - started, 1),
             }
 
-        return self.kept(name, search)
+        return self.kept(f"{way}, {EQUAL}", search)
 
     def costs(self, laws: Mapping[str, Mapping]) -> dict[str, Any]:
         """Cost of every row under no control, the grid, the recorded laws and those searched here."""
@@ -110,7 +110,7 @@ class RunningSearch(JacobianControls):
         def weigh() -> dict[str, Any]:
             started = time.perf_counter()
             recorded = read_result(self.results / RECORDED)["learning"]["laws"]
-            early = {f"early, {total}": recorded[f"learnt gains, {total}"] for total in TOTALS}
+            early = {f"early, {of}": recorded[f"learnt gains, {of}"] for of in (EQUAL, FREE)}
             grid = {s: self.fitted.retune(scheme=s, gains="paper") for s in GRID}
             every = {"none": None} | grid
             every |= {name: self._law(name, of) for name, of in (early | dict(laws)).items()}
@@ -120,7 +120,7 @@ class RunningSearch(JacobianControls):
         return self.kept("costs", weigh)
 
     def _law(self, name: str, of: Mapping[str, Any]) -> LearntGains:
-        law = LearntGains(self.fitted, name.endswith("free"))
+        law = LearntGains(self.fitted, name.endswith(FREE))
         with torch.no_grad():
             law.raw.copy_(torch.tensor(of["raw"]))
             law.log_c.copy_(torch.tensor(of["log_c"]))

@@ -133,21 +133,20 @@ def evolve(
     spread: float,
     seed: int,
 ) -> list[float]:
-    """Bring the same cost down by CMA-ES; the law is the best that was met. Best cost by generation.
+    """Bring the same cost down by CMA-ES over splits of an equal total; keep the best law met.
 
-    Where gains are free c stays: only the products of share and gain are felt.
+    Returns the best cost so far by generation.
     """
     import cma
 
     T, terms = law.raw.shape
-    unknown = terms if law.free else terms - 1  # a split needs a number less than it has terms
 
     def placed(z: np.ndarray) -> LearntGains:
-        with torch.no_grad():
-            law.raw[:, :unknown] = torch.from_numpy(z).reshape(T, unknown)
+        with torch.no_grad():  # a split needs a number less than it has terms
+            law.raw[:, :-1] = torch.from_numpy(z).reshape(T, terms - 1)
         return law
 
-    start = law.raw.detach()[:, :unknown].flatten().tolist()
+    start = law.raw.detach()[:, :-1].flatten().tolist()
     settings = {"popsize": size, "seed": seed + 1, "verbose": -9}  # a seed of 0 would be the clock
     search, best = cma.CMAEvolutionStrategy(start, spread, settings), []
     while search.countevals + size <= passes:

@@ -79,7 +79,6 @@ class OptimalAttackTrial(Experiment):
         tuning = running.tuning()
         games = {name: running.games(name) for name in self.contenders}
         rows, truth = running.rows, running.truth(results, games)
-        recipes = {name: running.recipes(name) for name in self.contenders}
         return {
             "data": {"name": self.data, "n": len(rows), "sha256": fingerprint(rows)},
             "model": adapter_model(self.model),
@@ -92,7 +91,7 @@ class OptimalAttackTrial(Experiment):
                    for search in self.searches}
                 for name, played in games.items()
             },
-            "recipes": recipes,
+            "recipes": running.recipes("none"),
             "examples": {
                 name: {"clean": pack(np.array([of["clean"] for of in played]))}
                 | {key: [of[key] for of in played] for key in (*self.searches, *MEASURES)}
