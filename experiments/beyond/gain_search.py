@@ -56,6 +56,7 @@ class GainSearch(Experiment):
                      "sha256": fingerprint(rows["fresh"])},
             "model": adapter_model(self.model),
             "sets": {key: {"n": len(of), "sha256": fingerprint(of)} for key, of in rows.items()},
+            "counts": {key: {"n": len(of)} for key, of in rows.items()},
             "laws": laws,
             "costs": costs,
             "terms": list(running.fitted.bases.values),
