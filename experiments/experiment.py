@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "vision": "experiments.beyond.vision.Vision",
     "fairness": "experiments.beyond.fairness.Fairness",
     "jacobians": "experiments.beyond.jacobians.JacobianTrial",
+    "gains": "experiments.beyond.gain_search.GainSearch",
     "steering": "experiments.beyond.steering.SteeringTrial",
     "optimal-attack": "experiments.beyond.optimal_attack.OptimalAttackTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",

@@ -12,11 +12,13 @@ from torch import Tensor
 from torch.nn.functional import kl_div, softplus
 
 from pidlib.data.batches import encode
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
 PAPER_C = 1e-3
 BATCH = 24
+GRID = ("P", "I", "D", "PI", "PD", "ID", "PID")  # the paper's: each term at one half
 
 
 def shares_removed(c: Tensor) -> Tensor:
@@ -71,6 +73,12 @@ def answer_costs(model: Any, inputs: Mapping[str, Tensor], wanted: Tensor) -> Te
     return kl_div(seen, wanted, reduction="none").sum(-1)
 
 
+def edited(model: Any, tokenizer: Any, rows: Sequence[dict], edits: RandomEdits, seed: int) -> list:
+    """Batches of rows, clean and randomly edited."""
+    changed = [row for row, _ in perturbed_rows(rows, edits, seed)]
+    return batched(model, tokenizer, list(zip(rows, changed, strict=True)))
+
+
 def batched(
     model: Any, tokenizer: Any, pairs: Sequence, size: int = BATCH
 ) -> list[tuple[list[int], list[dict], Tensor]]:
@@ -93,8 +101,12 @@ def learn(
     rate: float,
     seed: int,
     report: Callable[[str], None],
-) -> None:
-    """Bring the mean cost of clean and changed texts down by gradients through the model."""
+) -> list[float]:
+    """Bring the mean cost of clean and changed texts down by gradients through the model.
+
+    Returns the mean cost of the steps of each epoch.
+    """
+    path: list[float] = []
     random, optimizer = np.random.default_rng(seed), torch.optim.Adam(law.unknown, lr=rate)
     for epoch in range(epochs):
         costs = []
@@ -107,7 +119,43 @@ def learn(
                 value.grad = slope
             optimizer.step()
             costs.append(float(cost.detach()))
-        report(f"epoch {epoch + 1} of {epochs}: cost {np.mean(costs):.4f}")
+        path.append(round(float(np.mean(costs)), 4))
+        report(f"epoch {epoch + 1} of {epochs}: cost {path[-1]:.4f}")
+    return path
+
+
+def evolve(
+    model: Any,
+    parts: Sequence[tuple[list[int], list[dict], Tensor]],
+    law: LearntGains,
+    passes: int,
+    size: int,
+    spread: float,
+    seed: int,
+) -> list[float]:
+    """Bring the same cost down by CMA-ES over splits of an equal total; keep the best law met.
+
+    Returns the best cost so far by generation.
+    """
+    import cma
+
+    T, terms = law.raw.shape
+
+    def placed(z: np.ndarray) -> LearntGains:
+        with torch.no_grad():  # a split needs a number less than it has terms
+            law.raw[:, :-1] = torch.from_numpy(z).reshape(T, terms - 1)
+        return law
+
+    start = law.raw.detach()[:, :-1].flatten().tolist()
+    settings = {"popsize": size, "seed": seed + 1, "verbose": -9}  # a seed of 0 would be the clock
+    search, best = cma.CMAEvolutionStrategy(start, spread, settings), []
+    while search.countevals + size <= passes:
+        asked = search.ask()
+        of = [np.mean(mean_costs(model, parts, {"law": placed(z)})["law"]) for z in asked]
+        search.tell(asked, of)
+        best.append(round(float(search.result.fbest), 4))
+    placed(search.result.xbest)
+    return best
 
 
 def mean_costs(model: Any, parts: Sequence, controls: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -14,7 +14,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls, under
-from experiments.beyond.gains import LearntGains, batched, learn, mean_costs
+from experiments.beyond.gains import GRID, LearntGains, edited, learn, mean_costs
 from experiments.experiment import Experiment, Report
 from experiments.record import counted, packed
 from pidlib.analysis import explained_shares, predicted_errors
@@ -22,16 +22,14 @@ from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
 from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.data.perturbations import perturbed_rows
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.contrast import RESULT, edits_of
-from pidlib.evaluation.contrast_rows import edited
+from pidlib.evaluation.contrast_rows import edited as changed
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
 
 FREE, EQUAL = "learnt gains, free", "learnt gains, equal total"
-GRID = ("P", "I", "D", "PI", "PD", "ID", "PID")  # each term at one half
 ORDINARY = "trial-snli-test-minilm-nli.json"
 ESTIMATES = "wiener-snli-test-minilm-nli.json"
 # what other results hold of the same rows: name, and where its answers are
@@ -120,7 +118,7 @@ class RunningJacobians(JacobianControls):
         return {
             "clean": self._rows(0, n),
             self.trial.recipe: self._moved(0, n),
-            "contrast": edited(every, contrast),
+            "contrast": changed(every, contrast),
         }
 
     def _moved(self, start: int, n: int) -> list[dict]:
@@ -228,9 +226,8 @@ class RunningJacobians(JacobianControls):
             for k, (key, rows) in enumerate(
                 {"fit": self.fit_rows[-N:], "fresh": self.held[-N:]}.items()
             ):
-                changed = [row for row, _ in perturbed_rows(rows, self.edits, trial.seed + 10 + k)]
-                pairs = list(zip(rows, changed, strict=True))
-                parts[key] = batched(self.model, self.tokenizer, pairs)
+                seed = trial.seed + 10 + k
+                parts[key] = edited(self.model, self.tokenizer, rows, self.edits, seed)
             laws = {EQUAL: LearntGains(self.fitted, False), FREE: LearntGains(self.fitted, True)}
             for law in laws.values():
                 learn(self.model, parts["fit"], law, trial.epochs, trial.rate, trial.seed, self.report)  # fmt: skip

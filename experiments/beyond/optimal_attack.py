@@ -15,6 +15,7 @@ from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Experiment, Report, once
 from experiments.words.contrast import Contenders
+from pidlib.attacks.attack import RECIPES, attack
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.exact import choices
@@ -28,6 +29,7 @@ WIDTHS = [{"width": width, "asked": asked} for width in (1, 2) for asked in (4, 
 # settings among which the model without control chooses, on other rows
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "beam": [{"width": width} for width in (1, 3, 5)],
+    "swarm": [{"size": size} for size in (2, 4, 8)],
     "gradient beam": WIDTHS,
     "running loss": WIDTHS,
     "relaxation": [
@@ -46,11 +48,12 @@ class OptimalAttackTrial(Experiment):
     tuned_on: str = "snli-validation"
     after: int = 3000
     n: int = 200
-    most: int = 5  # as in the exact trial; settings were chosen on lists of 8
+    most: int = 5  # as in the exact trial
     tuned: int = 40
     budget: int = 48
     contenders: tuple[str, ...] = CONTENDERS
     searches: tuple[str, ...] = tuple(SEARCHES)
+    recipes: tuple[str, ...] = RECIPES
     resources: str = "ppdb"
     mix: str = "synonyms"
     rho: float = 2.0
@@ -59,7 +62,8 @@ class OptimalAttackTrial(Experiment):
 
     def __post_init__(self) -> None:
         for name, given, known in (
-            ("contender", self.contenders, CONTENDERS), ("search", self.searches, SEARCHES)
+            ("contender", self.contenders, CONTENDERS), ("search", self.searches, SEARCHES),
+            ("recipe", self.recipes, RECIPES),
         ):  # fmt: skip
             if unknown := set(given) - set(known):
                 raise ValueError(f"unknown {name} {sorted(unknown)}; known: {list(known)}")
@@ -87,6 +91,7 @@ class OptimalAttackTrial(Experiment):
                    for search in self.searches}
                 for name, played in games.items()
             },
+            "recipes": running.recipes("none"),
             "examples": {
                 name: {"clean": pack(np.array([of["clean"] for of in played]))}
                 | {key: [of[key] for of in played] for key in (*self.searches, *MEASURES)}
@@ -209,6 +214,23 @@ class RunningAttacks:
                     }
                     self.report(f"{name}, {len(played)} rows: {left}")
         return played
+
+    def recipes(self, name: str) -> dict[str, list]:
+        """Each row's questions until a whole recipe, with its own words, turned it; None: never."""
+        trial, condition, fell = self.trial, self.contenders.condition(name), {}
+        ids = list(range(trial.after, trial.after + trial.n))
+        for recipe in trial.recipes:
+            with condition.attached():
+                outcomes = attack(
+                    condition.model, condition.tokenizer, self.rows, recipe, trial.resources,
+                    trial.seed, ids=ids, data=trial.data, budget=trial.budget,
+                    about={"control": condition.summary},
+                    log=self.folder / f"{recipe} {name}.jsonl",
+                )  # fmt: skip
+            fell[recipe] = [o.queries if o.status == "succeeded" else None for o in outcomes]
+            left = sum(o.status == "failed" for o in outcomes)
+            self.report(f"{name}, {recipe}: {left} of {len(outcomes)} left")
+        return fell
 
     def _played(self, condition: Condition, row: Mapping[str, Any]) -> dict[str, Any]:
         game = self._game(condition, row)

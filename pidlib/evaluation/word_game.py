@@ -115,10 +115,26 @@ class WordGame:
 
     def slopes(self, at: Choice, objective: str = "margin") -> dict[tuple[int, int], float]:
         """Gain of every swap (word, candidate) of a text, foretold by a gradient; two questions."""
-        if self.queries + PASS > self.budget:
-            raise _Over
-        self.queries += PASS
+        self._count(PASS)
         return self._foretold(self._gradient(at, objective), at)
+
+    def without(self) -> np.ndarray:
+        """Margin with each changing word left out, (words,); a question each, and never a fall."""
+        self._count(len(self.none))
+        texts = [self.of.text[:a].rstrip() + self.of.text[b:] for a, b in self.of.spans]
+        with torch.no_grad():
+            return self._values(self._inputs(texts))[0].numpy()
+
+    def steepness(self) -> np.ndarray:
+        """Size of the margin's slope at each changing word, (words,); two questions."""
+        self._count(PASS)
+        tokens = self._member(self.none).sum(1).clamp(min=1)
+        return (self._gradient(self.none, "margin").abs().sum(1) / tokens).numpy()
+
+    def _count(self, questions: int) -> None:
+        if self.queries + questions > self.budget:
+            raise _Over
+        self.queries += questions
 
     def _inputs(self, texts: Sequence[str]) -> dict[str, Tensor]:
         rows = [{**self.row, self.column: text} for text in texts]
@@ -200,9 +216,7 @@ class WordGame:
         theta = torch.zeros(theirs.shape)
         own = self.vectors[:, :1]
         for _ in range(steps):
-            if self.queries + PASS > self.budget:
-                raise _Over
-            self.queries += PASS
+            self._count(PASS)
             noise = -torch.empty(theta.shape).exponential_(generator=source).log()
             logits = ((theta + noise) / temperature).masked_fill(~theirs, -torch.inf)
             shares = logits.softmax(1)
@@ -242,7 +256,9 @@ def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
     >>> search_words(WordGame(model, tokenizer, row, words, budget=12), "beam").queries <= 12
     True
 
-    Source: `gradient list` after Ebrahimi et al. (2018), `relaxation` after Guo et al. (2021).
+    Source: `gradient list` after Ebrahimi et al. (2018), `relaxation` after Guo et al. (2021);
+    `deletion greedy` is TextFooler's search and TextBugger's, `gradient greedy` A2T's, `swarm`
+    PSO's, as TextAttack has them. Departure: all go by the margin, not by a probability.
     """
     if search not in SEARCHES:
         raise ValueError(f"unknown search {search!r}; known: {list(SEARCHES)}")
@@ -276,10 +292,52 @@ def _random(game: WordGame, seed: int = 0) -> None:
 def _greedy(game: WordGame) -> None:
     """Word after word; which first, the margin's fall under the candidate nearest to it says."""
     first = [_with(game.none, k, 1) for k in range(len(game.none))]
-    order, choice = np.argsort(-game.ask(first), kind="stable"), game.none
-    for k in order:
+    _climb(game, -game.ask(first))
+
+
+def _climb(game: WordGame, rank: np.ndarray) -> None:
+    """Word after word, the lowest rank first, the most harmful candidate each."""
+    choice = game.none
+    for k in np.argsort(rank, kind="stable"):
         tried = [choice, *(_with(choice, int(k), j) for j in range(1, game.of.sizes[k]))]
         choice = tried[int(game.ask(tried).argmax())]
+
+
+def _swarm(game: WordGame, size: int = 4, rounds: int = 10, seed: int = 0) -> None:
+    """Particles turn word by word towards the best texts that were met; some swap a word more."""
+    random, fastest = np.random.default_rng(seed), 3.0
+    kept = [_neighbour(game, game.none, random) for _ in range(size)]
+    own, best = list(kept), max(kept, key=lambda c: game.memory[c][0])
+    speed = random.uniform(-fastest, fastest, (size, 1)).repeat(len(game.none), 1)
+    for done in np.arange(rounds) / rounds:
+        inertia = 0.8 - 0.6 * done
+        for k in range(size):
+            pulls = [np.where(np.equal(kept[k], c), -fastest, fastest) for c in (own[k], best)]
+            speed[k] = inertia * speed[k] + (1 - inertia) * sum(pulls)
+            stays = 1 / (1 + np.exp(-speed[k]))
+            for elite, chance in ((own[k], inertia), (best, 1 - inertia)):
+                if random.random() < chance:
+                    turned = np.where(random.random(len(stays)) < stays, kept[k], elite)
+                    kept[k] = tuple(turned.tolist())
+        game.ask(kept)
+        for k in range(size):
+            if random.random() < 1 - 2 * np.count_nonzero(kept[k]) / len(kept[k]):
+                kept[k] = _neighbour(game, kept[k], random)
+        own = [max(pair, key=lambda c: game.memory[c][0]) for pair in zip(own, kept, strict=True)]
+        best = max([best, *kept], key=lambda c: game.memory[c][0])
+
+
+def _neighbour(game: WordGame, choice: Choice, random: np.random.Generator) -> Choice:
+    """The best swap of a word, the word drawn by what its swap gains."""
+    start, best = game.ask([choice])[0], [choice] * len(choice)
+    gains = np.zeros(len(choice))
+    for k, size in enumerate(game.of.sizes):
+        if choice[k] == 0:
+            swaps = [_with(choice, k, j) for j in range(1, size)]
+            values = game.ask(swaps)
+            best[k], gains[k] = swaps[int(values.argmax())], max(values.max() - start, 0)
+    total = gains.sum()
+    return best[int(random.choice(len(best), p=gains / total if total else None))]
 
 
 def _beam(game: WordGame, width: int = 3, objective: str = "margin") -> None:
@@ -327,6 +385,9 @@ def _relaxation(
 SEARCHES: dict[str, Callable[..., None]] = {
     "random": _random,
     "greedy": _greedy,
+    "deletion greedy": lambda game: _climb(game, game.without()),
+    "gradient greedy": lambda game: _climb(game, -game.steepness()),
+    "swarm": _swarm,
     "beam": _beam,
     "gradient list": _gradient_list,
     "gradient beam": _gradient_beam,

@@ -89,6 +89,38 @@ def test_tokens_of_a_changed_text_belong_to_its_words(parts):
         assert parts[1].decode(tokens).replace(" ", "") == played.of.words[k][-1].lower()
 
 
+def test_leaving_words_out_is_asked_word_by_word_and_turns_nothing(parts):
+    played = game(parts)
+    (a, b), of = played.of.spans[0], played.of
+    with torch.no_grad():
+        text = of.text[:a].rstrip() + of.text[b:]
+        wanted = float(played._values(played._inputs([text]))[0])
+    margins = played.without()
+    assert played.queries == len(of.sizes) == len(margins) and played.fell is None
+    assert margins[0] == pytest.approx(wanted, abs=1e-3)
+    steep = played.steepness()
+    assert played.queries == len(of.sizes) + 2 and (steep > 0).all()
+
+
+@pytest.mark.parametrize("search", ["deletion greedy", "gradient greedy"])
+def test_a_greedy_search_changes_words_in_the_order_of_its_rank(parts, search):
+    played, twin = game(parts, budget=10**4), game(parts)
+    rank = twin.without() if search == "deletion greedy" else -twin.steepness()
+    search_words(played, search)
+    first = next(k for c in list(played.memory)[1:] for k, j in enumerate(c) if j)
+    assert first == int(rank.argmin())
+
+
+def test_a_swarm_is_the_same_again_and_starts_from_the_best_swap_of_each_word(parts):
+    runs = [game(parts, budget=40) for _ in range(2)]
+    for played in runs:
+        search_words(played, "swarm", size=3)
+    assert list(runs[0].memory) == list(runs[1].memory)
+    singles = sum(size - 1 for size in runs[0].of.sizes)
+    changed = [sum(j > 0 for j in c) for c in runs[0].memory]
+    assert changed[: 1 + singles] == ([0] + [1] * singles)[: len(changed)]
+
+
 def test_wrong_settings_are_named(parts):
     with pytest.raises(ValueError, match="unknown search 'luck'"):
         search_words(game(parts), "luck")
