@@ -156,7 +156,7 @@ RAW_TEX = r"""() => {
     document.querySelector("article"), NodeFilter.SHOW_TEXT);
   while (words.nextNode()) {
     const at = words.currentNode.parentElement;
-    if (at.closest("pre, code, script, style, svg, mjx-container")) continue;
+    if (at.closest("pre, code, script, noscript, style, svg, mjx-container")) continue;
     const text = words.currentNode.textContent;
     if (/\$[^$]*[\\_^{][^$]*\$|\\[(\[]|\\(frac|sum|top|alpha|lambda|mathcal|begin)\b/.test(text))
       found.push(text.trim().slice(0, 60));
