@@ -204,7 +204,10 @@ class RunningFrontier:
         """Logits (N, labels) of each set at a point; kept."""
         from safetensors.torch import load_file
 
-        of = configuration_hash({"sums": self.sums, "at": [path, at]} | self._fit(path))
+        trial = self.trial
+        own = {"model": adapter_model(trial.model)["sha256"], "source": self.source.sha256}
+        own |= {"sums": self.sums, "at": [path, at], "seed": trial.seed}
+        of = configuration_hash(own | self._fit(path))
         file = self.folder / f"{path} {at} {of[:12]}.safetensors"
         if not file.is_file():
             control, push, before = self.setting(path, at)

@@ -218,6 +218,9 @@ def fair_trial(
     """
     if exact < 0:
         raise ValueError(f"exact = {exact}: give a number of rows, 0 or more")
+    recipes = (recipe,) if isinstance(recipe, str) else tuple(recipe)
+    if not recipes:
+        raise ValueError("recipe is empty: name at least one attack, such as 'textfooler'")
     clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
     turned, wrong = _turned(contrast)
     conditions: dict[str, Any] = {"none": None, "control": controller}
@@ -229,7 +232,6 @@ def fair_trial(
         model_two, tokenizer_two = second  # fails here, not after hours
         right_answers(model_two, tokenizer_two, clean[:1])
     transfer(model, tokenizer, {"clean": clean[:1] + turned[:1]}, conditions)
-    recipes = (recipe,) if isinstance(recipe, str) else tuple(recipe)
     source = candidates(resources) if exact and isinstance(resources, str) else resources
     names = [*conditions, *(["second"] if second else [])]
     right: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}

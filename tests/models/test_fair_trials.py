@@ -145,6 +145,8 @@ def test_of_several_attacks_the_worst_counts(fitted):
             worst = np.all([trial.right[name][key] for trial in alone], axis=0)
             assert np.array_equal(both.right[name][key], worst)
     assert "textfooler, textbugger, n = 6" in str(both)
+    with pytest.raises(ValueError, match="at least one attack"):
+        fair_trial(model, tokenizer, controller, rows[:6], (), **settings)
 
 
 def test_an_encoding_is_put_on_trial_as_a_control_is(fitted, tmp_path):
