@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
+    "worst": "experiments.words.worst.WorstCase",
     "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",
@@ -38,6 +39,7 @@ EXPERIMENTS = {
     "control": "experiments.benchmarks.control.ControlBenchmark",
     "fit": "experiments.benchmarks.fit.FitBenchmark",
     "sizes": "experiments.benchmarks.sizes.SizesBenchmark",
+    "exhaustive": "experiments.benchmarks.exhaustive.ExhaustiveBenchmark",
     "scale": "experiments.benchmarks.scale.ScaleBenchmark",
     "faults": "experiments.benchmarks.faults.FaultsBenchmark",
 }

@@ -34,19 +34,20 @@ def fine_tuned(
     *,
     learning_rate: float = RATES[0],
     seed: int = 0,
+    draws: int = 1,
     control: Estimator | None = None,
     report: Report = print,
 ) -> Any:
     """Fine-tune a copy of a model by LoRA on labelled text and on random changes of it.
 
-    One epoch, in batches of 32, over each row as it is and each changed once.
+    In batches of 32, over each row as it is and each changed, as many times as there are draws.
     """
     if is_controlled(find_blocks(model)):
         raise ValueError("a controller is attached; fine-tune the uncontrolled model")
     plain = deepcopy(model)
     if hasattr(plain, "merge_and_unload"):
         plain = plain.merge_and_unload()
-    both = _both(rows, perturbed, seed, plain.config)
+    both = _both(rows, perturbed, range(seed, seed + draws), plain.config)
     steps = -(-len(both) // LoraSettings.batch_size)
     warmup = steps // 10
     settings = LoraSettings(epochs=1, warmup_steps=warmup, learning_rate=learning_rate, seed=seed)
@@ -67,14 +68,16 @@ def fine_tuned(
 
 
 def _both(
-    rows: Sequence[Mapping[str, Any]], perturbed: Perturb, seed: int, config: Any
+    rows: Sequence[Mapping[str, Any]], perturbed: Perturb, seeds: Sequence[int], config: Any
 ) -> list[dict[str, Any]]:
     """Rows as they are, then changed, labelled in the model's own numbers, as the loss takes."""
-    both = [dict(row) for row in rows]
-    for k, row in enumerate(both):
+    for k, row in enumerate(rows):
         if missing := [key for key in NEEDED if key not in row]:
             raise ValueError(f"row {k} has no {missing[0]!r}; fine-tuning needs {list(NEEDED)}")
-    both += [row for row, _ in perturbed_rows(rows, perturbed, seed)]
+    both = []
+    for seed in seeds:
+        both += [dict(row) for row in rows]
+        both += [row for row, _ in perturbed_rows(rows, perturbed, seed)]
     order = label_order(config)
     for row, label in zip(both, check_labels(row["label"] for row in both), strict=True):
         row["label"] = order[label]
@@ -107,6 +110,7 @@ def choose_fine_tuning(
     rates: Sequence[float] = RATES,
     loss: float = LOSS,
     seed: int = 0,
+    draws: int = 1,
     control: Estimator | None = None,
     report: Report = print,
 ) -> FineTuning:
@@ -124,7 +128,7 @@ def choose_fine_tuning(
     for rate in rates:
         copy = fine_tuned(
             model, tokenizer, rows, perturbed, Path(out) / f"rate-{rate:g}",
-            learning_rate=rate, seed=seed, control=control, report=report,
+            learning_rate=rate, seed=seed, draws=draws, control=control, report=report,
         )  # fmt: skip
         tried.append(judged(float(rate), copy, control and control.carried_to(copy)))
         copies.append(copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,21 @@ import numpy as np
 from experiments.adapters import adapter_model, texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
 from experiments.experiment import Experiment, Report, once
-from experiments.fine_tuning import fine_tuned
+from experiments.fine_tuning import choose_fine_tuning, fine_tuned
 from experiments.record import counted, packed
-from experiments.trial import WIENER, Trial, fit_rows
+from experiments.trial import WIENER, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.pretrained import load_control
+from pidlib.estimation.terminal import EPOCHS
 from pidlib.evaluation.accuracy import Paired, compare, right_answers
 from pidlib.evaluation.contrast_rows import before, contrasts, edited
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"
+LONGER = 1e-3, 3e-3  # rates of the fine-tuning that is as long as the terminal fit
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class ContrastTrial(Experiment):
             "examples": packed(right),
             "edits": [list(edit) for edit in edits],
             "contenders": {name: condition.summary for name, condition in judged.items()},
+            "fine-tuned longer": contenders.tried,
         }
 
 
@@ -96,6 +100,7 @@ class Contenders:
 
     def __init__(self, trial: Any, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
+        self.tried: list[dict[str, float]] = []  # rates of the longer fine-tuning
         settings = {"placebos": (), "resources": "ppdb", "seed": trial.seed}
         self.plain = Trial(trial.data, trial.model, controls=(("PD", 0.99),), **settings)
         self.recorded = Conditions(self.plain, runs, report)
@@ -103,19 +108,24 @@ class Contenders:
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in the order of the tables."""
-        terminal, wiener = control_name(TERMINAL, "both"), control_name(WIENER, self.trial.mix)
-        rivals = "fine-tuned", "spelling", "encoding", "spelling and encoding"
-        return "none", control_name("PD", 0.99), terminal, wiener, *rivals
+        controls = control_name(TERMINAL, "both"), control_name(WIENER, self.trial.mix)
+        tuned = "fine-tuned", "fine-tuned longer", "encoding and fine-tuning"
+        rivals = "spelling", "encoding", "spelling and encoding"
+        return "none", control_name("PD", 0.99), *controls, *tuned, *rivals
 
     def condition(self, name: str) -> Condition:
         """One of them."""
-        none, pd, terminal, wiener, tuned, spelling, *encodings = self.names
+        none, pd, terminal, wiener, tuned, longer, behind, *rivals = self.names
         model, tokenizer = self.recorded.model, self.recorded.tokenizer
         if name == none:
             return self.recorded.bare
         if name == tuned:
-            return self._fine_tuned()
-        if name in (spelling, *encodings):
+            return self._fine_tuned(self.recorded.bare)
+        if name == longer:
+            return self._longer
+        if name == behind:  # it learns text as the encoding writes it
+            return self._fine_tuned(self.condition("encoding"))
+        if name in rivals:
             plain = replace(self.plain, rivals=(name,))
             return Conditions(plain, self.runs, self.report).rivals[name]
         if name == pd:
@@ -134,21 +144,44 @@ class Contenders:
         settings = {"rho": trial.rho, "seed": trial.seed}
         return Estimator.fit(recorded.model, recorded.tokenizer, rows, edits, **settings)
 
-    def _fine_tuned(self) -> Condition:
-        trial, recorded = self.trial, self.recorded
-        rows = fit_rows(trial.data, TUNED_ON)
+    def _fine_tuned(self, start: Condition) -> Condition:
+        """A copy fine-tuned on changed text, behind what stands before the tokenizer at the start."""
+        trial, rows = self.trial, fit_rows(self.trial.data, TUNED_ON)
+        behind = f" {start.summary}" if start.summary else ""
         copy = fine_tuned(
-            recorded.model,
-            recorded.tokenizer,
+            start.model,
+            start.tokenizer,
             rows,
-            recorded.edits("both"),
-            self.runs / trial.name / "fine-tuned" / f"rate-{trial.rate:g}",
+            self.recorded.edits("both"),
+            self.runs / f"fine-tuned{behind}" / f"rate-{trial.rate:g}",
             learning_rate=trial.rate,
             seed=trial.seed,
             report=self.report,
         )
-        summary = tuned_summary(copy, len(rows), trial.rate)
-        return Condition(copy, recorded.tokenizer, None, summary)
+        summary = "; ".join(
+            filter(None, [start.summary, tuned_summary(copy, len(rows), trial.rate)])
+        )
+        return Condition(copy, start.tokenizer, None, summary)
+
+    @cached_property
+    def _longer(self) -> Condition:
+        """A copy fine-tuned as long as the terminal estimate is fitted, its rate chosen as such."""
+        trial, (model, tokenizer) = self.trial, (self.recorded.model, self.recorded.tokenizer)
+        rows, held, edits = (
+            fit_rows(trial.data, TUNED_ON),
+            held_rows(trial.data),
+            self.recorded.edits,
+        )
+        folder, settings = self.runs / "fine-tuned longer", {"rates": LONGER, "draws": EPOCHS}
+        tuned = choose_fine_tuning(
+            model, tokenizer, rows, held, edits("both"), folder, seed=trial.seed,
+            report=self.report, **settings,
+        )  # fmt: skip
+        self.tried = [rate._asdict() for rate in tuned.tried]
+        if tuned.model is None:
+            raise ValueError(f"no rate of {LONGER} keeps clean text right: {self.tried}")
+        summary = tuned_summary(tuned.model, EPOCHS * len(rows), tuned.chosen.rate)
+        return Condition(tuned.model, tokenizer, None, summary)
 
 
 def _judged(

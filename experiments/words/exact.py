@@ -76,7 +76,7 @@ class ExactTrial(Experiment):
                 f"need {self.after + most}"
             )
         rows = [dict(row) for row in rows.select(range(self.after, self.after + most))]
-        contenders, verdicts, letters, about = Contenders(self, runs, report), {}, {}, {}
+        contenders, verdicts, letters, described = Contenders(self, runs, report), {}, {}, {}
         source = candidates(self.resources)
         lists = _lists([choices(row["hypothesis"], source, self.most) for row in rows])
         lists_of = {"source": source, "most": self.most, "cap": self.cap}
@@ -84,8 +84,8 @@ class ExactTrial(Experiment):
         slips = partial(exact_letters, half=self.half)
         for name in self.parts if only is None else (only,):
             condition, part = contenders.condition(name), rows[: self.sizes[name]]
-            about[name] = _about(condition) | {"rows": fingerprint(part)}
-            settings = about[name] | {
+            described[name] = about(condition) | {"rows": fingerprint(part)}
+            settings = described[name] | {
                 "most": self.most,
                 "cap": self.cap,
                 "lists": lists,
@@ -96,7 +96,7 @@ class ExactTrial(Experiment):
             verdicts[name] = list(map(_verdict, lines))
             report(f"{name}: {_counts(verdicts[name])}")
             part = part[: self.letters]
-            settings = about[name] | {"rows": fingerprint(part), "half": self.half}
+            settings = described[name] | {"rows": fingerprint(part), "half": self.half}
             path = folder / f"{name} {LETTERS}.jsonl"
             letters[name] = np.array(_kept(slips, condition, part, path, settings), bool)
             report(f"{name}: {letters[name].sum()} of {len(part)} under every slip")
@@ -110,7 +110,7 @@ class ExactTrial(Experiment):
             "model": adapter_model(self.model),
             "candidates": source.sha256,
             "lists": lists,
-            "contenders": about,
+            "contenders": described,
             "counts": counted(sets),
             "forwards": {
                 name: dict(zip(SEARCHES, np.sum([v.forwards for v in of], 0).tolist(), strict=True))
@@ -140,7 +140,8 @@ def _kept(
     return [json.loads(line) for line in lines[1:]]
 
 
-def _about(condition: Condition) -> dict[str, str]:
+def about(condition: Condition) -> dict[str, str]:
+    """What tells a contender from another in a log."""
     return {
         "weights": weights_sha256(condition.model),
         "summary": condition.summary or "",

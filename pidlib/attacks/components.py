@@ -102,8 +102,8 @@ class OfflineParts:
         self.sha256 = source.sha256
         self._source = source
         self._width = getattr(source, "width", 1)  # more than 1: a stronger attacker
-        # Stock: 60 particles, 20 rounds, six times the work.
-        self.swarm = (20 * self._width, 10)
+        # Particles and rounds. Stock: (60, 20), six times the work.
+        self.swarm = getattr(source, "swarm", (20 * self._width, 10))
 
     def synonyms(self, max_candidates: int) -> Any:
         """Swap of a word for its nearest candidates."""
