@@ -144,6 +144,7 @@ def gain_panels(
     columns: Mapping[str, Mapping[str, tuple[float, float, float]]],
     xlabel: str = "",
     apart: Collection[str] = (),
+    across: int = 2,
 ) -> Figure:
     """Draw gains with intervals, a panel a comparison: green above 0, red below, hollow around it.
 
@@ -152,6 +153,7 @@ def gain_panels(
     columns : mapping of title to row to (gain, low, high); rows may differ
     xlabel : str, with the unit
     apart : collection of str, titles of panels with a scale of their own; all others share one
+    across : int, panels side by side
 
     Returns
     -------
@@ -167,7 +169,7 @@ def gain_panels(
         raise ValueError(f"no panel {sorted(unknown)[0]!r}" if columns else "there are no panels")
     longest = max(columns.values(), key=len)  # its order is that of the rows
     names = list(dict.fromkeys(name for rows in (longest, *columns.values()) for name in rows))
-    fig, plots = _rows(names, len(columns), 2, 0.5)
+    fig, plots = _rows(names, len(columns), across, 0.5)
     shared = [plot for plot, title in zip(plots, columns, strict=True) if title not in apart]
     for plot in shared[1:]:
         plot.sharex(shared[0])
