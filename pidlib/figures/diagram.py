@@ -46,7 +46,7 @@ def network_diagram(blocks: int = 3) -> Figure:
         _box(plot, (left + 2.0, -0.5), (1.0, 1.0), 0.12, edgecolor=BLOCK, linewidth=2)
         _text(plot, left + 2.5, 0, f"$F_{{{name}}}$", 13, BLOCK)
         _controller(plot, left, name)
-        if blocks > 2 and t == blocks - 2:
+        if t == blocks - 2:
             _text(plot, left + 3.4, 0, "···", 15, INK)
         else:
             _arrow(plot, (left + 3.0, 0), (left + 3.65, 0), BLOCK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -63,6 +64,40 @@ def curves(
     elif len(lines) > 1:
         plot.legend()
     return fig
+
+
+def name_ends(plot: Axes, least: float = 0.09) -> None:
+    """Write the name of each line at its right end, in its colour, in place of a legend.
+
+    Parameters
+    ----------
+    plot : matplotlib.axes.Axes
+    least : float, between two names, as a share of the height
+
+    Examples
+    --------
+    >>> fig = curves([0, 1, 2], {"base": [3, 2, 1], "P-D": [3, 1, 1]})
+    >>> name_ends(fig.axes[0])
+    >>> [text.get_text() for text in fig.axes[0].texts]
+    ['base', 'P-D']
+    """
+    if plot.get_legend():
+        plot.get_legend().remove()
+    lines = [line for line in plot.lines if not line.get_label().startswith("_")]
+    ends = [line.get_xydata()[-1] for line in lines]
+    plot.set_ylim(plot.get_ylim())  # the places below are shares of this height
+    to_share = (plot.transData + plot.transAxes.inverted()).transform
+    wanted = np.array([to_share(end)[1] for end in ends]).clip(0, 1)
+    order, places = np.argsort(-wanted, kind="stable"), wanted.copy()
+    for _ in range(100):  # neighbours push each other apart until all have room
+        for above, below in zip(order, order[1:], strict=False):
+            if (push := (least - places[above] + places[below]) / 2) > 1e-6:
+                places[above] += push
+                places[below] -= push
+    for line, y in zip(lines, places, strict=True):
+        look = dict(color=line.get_color(), va="center", annotation_clip=False)
+        place = dict(xycoords="axes fraction", xytext=(4, 0), textcoords="offset points")
+        plot.annotate(line.get_label(), (1, y), **place, **look)
 
 
 def spectra(
