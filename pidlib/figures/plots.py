@@ -19,6 +19,7 @@ def curves(
     xlabel: str = "",
     ylabel: str = "",
     log: bool = False,
+    ends: bool = False,
 ) -> Figure:
     """Draw named lines over one axis, each with its interval as a band.
 
@@ -29,6 +30,7 @@ def curves(
     intervals : mapping of str to ((k,) lows, (k,) highs), optional
     xlabel, ylabel : str, with the unit
     log : bool, for the vertical axis
+    ends : bool, whether names stand at the ends of the lines, not in a legend
 
     Returns
     -------
@@ -58,7 +60,9 @@ def curves(
     plot.set_ylabel(ylabel)
     if log:
         plot.set_yscale("log")
-    if len(lines) > 3:  # too many to find a free corner
+    if ends:
+        name_ends(plot)
+    elif len(lines) > 3:  # too many to find a free corner
         wide = max(map(len, lines)) > 18
         plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2 if wide else 3)
     elif len(lines) > 1:
