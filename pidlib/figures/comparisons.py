@@ -191,6 +191,7 @@ def _grid(count: int, across: int, height: float, **shared: Any) -> tuple[Figure
     """A figure of a page's narrow width and its panels, each so many inches high."""
     across = min(across, count)
     fig = Figure(figsize=(WIDTH, 0.6 - (-count // across) * height), layout="constrained")
+    fig.get_layout_engine().set(hspace=0.06)  # a title stands clear of the ticks above it
     plots = list(fig.subplots(-(-count // across), across, squeeze=False, **shared).ravel())
     for spare in plots[count:]:
         spare.remove()
@@ -203,7 +204,7 @@ def _grid(count: int, across: int, height: float, **shared: Any) -> tuple[Figure
 def _rows(names: list[str], *size: Any, **shared: Any) -> tuple[Figure, list[Axes]]:
     """A grid whose panels have the same rows, the first on top; the last of its sizes is a head."""
     *panels, head = size
-    row = 0.34 if max(map(len, names)) > LONGEST else 0.25
+    row = 0.38 if max(map(len, names)) > LONGEST else 0.25
     fig, plots = _grid(*panels, head + row * len(names), sharey=True, **shared)
     lines = [fill(name, LONGEST) for name in names]
     plots[0].set_yticks(range(len(names)), lines, linespacing=0.95)
