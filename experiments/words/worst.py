@@ -4,8 +4,8 @@ The result holds, for each contender and set, right answers and out of how many:
 
 - `clean`; a recipe's name: right under every text that the recipe left against anybody, in any of
   the stored logs; `union`: under all of them;
-- `own`: under the attacks that saw the contender itself, as the recorded trials counted them, and
-  `stock swarm`: under PSO at its stock size, which saw it too;
+- `own`: under the attacks that saw the contender itself, as the recorded trials counted them or,
+  by recipe, as they ran here (`adaptive a2t`); `stock swarm`: under PSO at its stock size, too;
 - `worst`: under all of that;
 - `unseen words`, `unseen letters`: under every swap of a word for WordNet's that PPDB does not
   list, and of a letter for its full-width form, which nothing here was fitted to.
@@ -157,8 +157,10 @@ class WorstCase(Experiment):
         self, name: str, results: Path, outcomes: Mapping[str, list[Outcome]]
     ) -> dict[str, np.ndarray]:
         """Right answers under the attacks that saw this contender."""
-        sets = {key: _robust(of) for key, of in outcomes.items()}
-        bits = [of for key, of in sets.items() if key != SWARM]
+        stood = {
+            key if key == SWARM else ADAPTIVE + key: _robust(of) for key, of in outcomes.items()
+        }
+        bits = [of for key, of in stood.items() if key != SWARM]
         for trial in self.trials:
             result = read_result(results / f"{trial}.json")
             if name in result["counts"]:
@@ -167,8 +169,7 @@ class WorstCase(Experiment):
         own = np.ones(self.n, bool)
         for of in bits:
             own[: len(of)] &= of[: self.n]
-        swarm = {SWARM: sets[SWARM]} if SWARM in sets else {}
-        return {"own": own} | swarm
+        return {"own": own} | stood
 
 
 def _worst(right: Mapping[str, np.ndarray]) -> np.ndarray:
