@@ -34,7 +34,7 @@ def excursion(cost: float | None, push: float = 0.0) -> Excursion:
     a plane that the blocks turn. The state that enters block 2 is moved by 1 away from
     its plane; those after it are moved by random pushes.
 
-    The cost is the weight c of the control, None for no control; push is the standard deviation
+    The cost is the price c of a push, None for no control; push is the standard deviation
     of the later pushes, which are the same for each cost. ValueError if one of them is negative.
 
     >>> excursion(None).outside.round(3)[2:6]
@@ -88,7 +88,7 @@ def excursion_figure() -> go.Figure:
     return slider(
         blocks,
         frames,
-        name=("control cost c", "later pushes"),
+        name=("price c", "later pushes"),
         xlabel="block t",
         ylabel="signed distance from the subspace",
         start=(_label(START[0]), _label(START[1])),
@@ -98,13 +98,13 @@ def excursion_figure() -> go.Figure:
 def excursion_rows() -> list[dict[str, str]]:
     """Tell the figure in numbers: some of its costs, at the pushes that it shows first.
 
-    >>> excursion_rows()[0]["control cost c"]
+    >>> excursion_rows()[0]["price c"]
     'no control'
     """
     runs = {cost: excursion(cost, START[1]) for cost in PRINTED}
     return [
         {
-            "control cost c": "no control" if cost is None else _label(cost),
+            "price c": "no control" if cost is None else _label(cost),
             f"left at block {STRUCK}": f"{run.kept[STRUCK]:.3f}",
             "outside at the end": f"{abs(run.outside[-1]):.3f}",
             "control spent": f"{run.spent:.3f}",

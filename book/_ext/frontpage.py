@@ -48,7 +48,7 @@ class Headline(SphinxDirective):
     """Gains of some controls of one trial when the attacker sees them.
 
     The argument is a result file; the body has lines `condition: what to call it`, an empty line,
-    and the caption.
+    and the caption, in which `{clean}` is the number of pairs in the first row.
     """
 
     required_arguments = 1
@@ -63,6 +63,7 @@ class Headline(SphinxDirective):
             label: {called(a): g for a, g in adaptive_gains(result, key).items()}
             for key, label in shown.items()
         }
+        caption = caption.replace("{clean}", f"{next(iter(gains[label].values()))[3]:,}")
         return [captioned(self, "".join([*forest(gains), box([name], "make book")]), caption)]
 
 
@@ -117,7 +118,8 @@ class TrialOutput(SphinxDirective):
 class Hearing(SphinxDirective):
     """Points lost where the meaning changes: lines `contender: name`, and a caption.
 
-    In the caption `{edited}` and `{counterfactual}` are the least and the most points lost.
+    In the caption `{edited}` and `{counterfactual}` are the least and the most points lost, and
+    `{pairs}` is the number of ordinary pairs.
     """
 
     has_content = True
@@ -133,6 +135,7 @@ class Hearing(SphinxDirective):
             label: {title: (*points(of[key]), of[key].n) for key, title in HEARD.items()}
             for label, of in changes.items()
         }
+        caption = caption.replace("{pairs}", f"{bare['ordinary']['n']:,}")
         for key in HEARD:
             lost = [-100 * of[key].gain for of in changes.values()]
             caption = caption.replace(f"{{{key}}}", f"{min(lost):.0f} to {max(lost):.0f}")

@@ -81,7 +81,7 @@ def chosen(examples: list[dict]) -> dict:
 
 def hero(example: dict, counts: dict) -> str:
     """HTML of the switch: radio buttons and panels, no script."""
-    words = example["hypothesis"].split()
+    words, first = example["hypothesis"].split(), example["before"]["none"]
     panels = []
     for k, (name, (button, said)) in enumerate(SWITCH.items()):
         edit = example["adaptive edit"] if name == SEEN else example["edit"]
@@ -95,6 +95,7 @@ def hero(example: dict, counts: dict) -> str:
         '<section class="hero" aria-label="One swapped word">'
         '<p class="hero-title">One word flips the answer. Control brings it back, and noise too: press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
+        f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]}</b>, {100 * max(first):.0f}\N{NO-BREAK SPACE}% {'✓' if right(first, example) else '✗'}</p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
         f'<details class="hero-counts"><summary>How often: {turned} such pairs, counted</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
@@ -102,13 +103,13 @@ def hero(example: dict, counts: dict) -> str:
 
 
 def sentence(words: list[str], edit: list) -> str:
-    """The hypothesis, the old word struck out, the new word beside it."""
+    """The changed hypothesis, the old word struck out, the new word beside it."""
     _, place, new = edit
     mark = words[place][len(words[place].rstrip(".,;!?")) :]
     old = words[place].removesuffix(mark)
     swap = f"<del>{escape(old)}</del> <ins>{escape(new)}</ins>{escape(mark)}"
     parts = [*map(escape, words[:place]), swap, *map(escape, words[place + 1 :])]
-    return f'<p class="hero-text"><b>Hypothesis.</b> {" ".join(parts)}</p>'
+    return f'<p class="hero-text"><b>One word swapped.</b> {" ".join(parts)}</p>'
 
 
 def bars(shares: list[float], example: dict) -> str:
