@@ -63,7 +63,7 @@ class Headline(SphinxDirective):
             label: {called(a): g for a, g in adaptive_gains(result, key).items()}
             for key, label in shown.items()
         }
-        caption = caption.replace("{clean}", f"{next(iter(gains[label].values()))[3]:,}")
+        caption = caption.replace("{clean}", f"{[*gains.values()][0][called('None')][3]:,}")
         return [captioned(self, "".join([*forest(gains), box([name], "make book")]), caption)]
 
 

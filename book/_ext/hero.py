@@ -95,7 +95,7 @@ def hero(example: dict, counts: dict) -> str:
         '<section class="hero" aria-label="One swapped word">'
         '<p class="hero-title">One word flips the answer. Control brings it back, and noise too: press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
-        f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]}</b>, {100 * max(first):.0f}\N{NO-BREAK SPACE}% {'✓' if right(first, example) else '✗'}</p>"
+        f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
         f'<details class="hero-counts"><summary>How often: {turned} such pairs, counted</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
