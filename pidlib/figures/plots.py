@@ -1,4 +1,4 @@
-"""Figures: lines with intervals, spectra, gains."""
+"""Figures: lines, spectra, gains with intervals."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from pidlib.figures.style import INK, look
 def curves(
     x: Sequence[float],
     lines: Mapping[str, Sequence[float]],
-    intervals: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     xlabel: str = "",
     ylabel: str = "",
     log: bool = False,
     ends: bool = False,
 ) -> Figure:
-    """Draw named lines over one axis, each with its interval as a band.
+    """Draw named lines over one axis.
 
     Parameters
     ----------
     x : (k,) floats
     lines : mapping of str to (k,) floats
-    intervals : mapping of str to ((k,) lows, (k,) highs), optional
     xlabel, ylabel : str, with the unit
     log : bool, for the vertical axis
     ends : bool, whether names stand at the ends of the lines, not in a legend
@@ -52,8 +50,6 @@ def curves(
         if len(x) > 30:  # so many marks would hide the line
             style.pop("marker")
         plot.plot(x, values, label=name, **style)
-        if intervals and name in intervals:
-            plot.fill_between(x, *intervals[name], color=style["color"], alpha=0.18, linewidth=0)
     if np.equal(np.mod(np.asarray(x, dtype=float), 1), 0).all():  # blocks, sweeps, places
         plot.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
     plot.set_xlabel(xlabel)

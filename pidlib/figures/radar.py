@@ -1,4 +1,4 @@
-"""Radar plots of accuracies: one to hover over, one for paper, many side by side."""
+"""Radar plots of accuracies: one to hover over, and many side by side."""
 
 from __future__ import annotations
 
@@ -17,25 +17,19 @@ from pidlib.figures.slider import dials
 from pidlib.figures.style import look, look_plotly
 
 Series = Mapping[str, Sequence[float]]
-Intervals = Mapping[str, Sequence[tuple[float, float]]]
 
 RINGS = (25.0, 50.0, 75.0, 100.0)  # of a radar plot, in percent
 TOP = RINGS[-1]
 KEY = (INK, *PALETTE)  # no control is grey, the first control has the colour of ours
 
 
-def radar_plotly(
-    axes: Sequence[str],
-    series: Series,
-    intervals: Intervals | None = None,
-) -> go.Figure:
+def radar_plotly(axes: Sequence[str], series: Series) -> go.Figure:
     """Radar plot of accuracies, to hover over.
 
     Parameters
     ----------
     axes : sequence of k >= 3 str
     series : mapping of str to (k,) floats in percent
-    intervals : mapping of str to k pairs (low, high), optional
 
     Returns
     -------
@@ -54,16 +48,13 @@ def radar_plotly(
     for k, (name, values) in enumerate(rows.items()):
         colour, (_, symbol, dash) = KEY[k % len(KEY)], look_plotly(k)
         fill = ",".join(map(str, (*hex_to_rgb(colour), 0.12)))
-        notes = [f"{low:.1f} to {high:.1f}" for low, high in (intervals or {}).get(name, ())]
-        hover = "%{theta}: %{r:.1f} %" + ("<br>95 % interval %{text}" if notes else "")
         fig.add_trace(
             go.Scatterpolar(
                 r=[*values, values[0]],
                 theta=[*axes, axes[0]],
                 name=name,
                 mode="lines+markers",
-                text=[*notes, *notes[:1]] or None,
-                hovertemplate=f"{name}<br>{hover}<extra></extra>",
+                hovertemplate=f"{name}<br>%{{theta}}: %{{r:.1f}} %<extra></extra>",
                 fill="toself",
                 fillcolor=f"rgba({fill})",
                 line=dict(color=colour, width=2.5, dash=dash),
@@ -137,30 +128,6 @@ def radar_choice(
     return fig
 
 
-def radar_matplotlib(
-    axes: Sequence[str],
-    series: Series,
-    intervals: Intervals | None = None,
-) -> Figure:
-    """Radar plot of accuracies, for paper; intervals are bars along the spokes.
-
-    Parameters
-    ----------
-    axes, series, intervals : as in `radar_plotly`
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Source: paper Fig. 2.
-    """
-    rows = _checked(axes, series)
-    fig = Figure(figsize=(5.2, 4.6), layout="constrained")
-    _draw(fig.add_subplot(projection="polar"), axes, rows, intervals)
-    fig.legend(loc="outside lower center", ncols=len(rows))
-    return fig
-
-
 def radar_grid(
     axes: Sequence[str],
     panels: Mapping[str, Series],
@@ -188,16 +155,14 @@ def radar_grid(
     fig.get_layout_engine().set(w_pad=0.07)  # room between the names of neighbours
     for k, (title, series) in enumerate(panels.items()):
         plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
-        _draw(plot, axes, _checked(axes, series), None, small=True)
+        _draw(plot, axes, _checked(axes, series))
         plot.set_title(title, fontsize=LETTERS + 1)
     handles, names = fig.axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=len(names))
     return fig
 
 
-def _draw(
-    plot: Any, axes: Sequence[str], rows: Series, intervals: Intervals | None, small: bool = False
-) -> None:
+def _draw(plot: Any, axes: Sequence[str], rows: Series) -> None:
     """Draw one radar plot."""
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
     plot.set_theta_offset(np.pi / 2)
@@ -205,12 +170,9 @@ def _draw(
     around = np.append(angles, angles[0])
     for k, (name, values) in enumerate(rows.items()):
         style, ring = look(k) | {"color": KEY[k % len(KEY)]}, [*values, values[0]]
-        if small:
-            style.pop("marker")
+        style.pop("marker")
         plot.plot(around, ring, label=name, **style)
         plot.fill(around, ring, color=style["color"], alpha=0.12, linewidth=0)
-        for angle, (low, high) in zip(angles, (intervals or {}).get(name, ()), strict=False):
-            plot.plot([angle] * 2, [low, high], color=style["color"], linewidth=5, alpha=0.4)
     # the rings as polygons, like the paper's, in place of matplotlib's circles
     plot.grid(False)
     plot.spines["polar"].set_visible(False)
@@ -222,11 +184,11 @@ def _draw(
     plot.set_ylim(0, TOP)
     plot.set_yticks([])
     place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
-    for ring in RINGS[1::2] if small else RINGS[1:]:  # just outside the edge that it names
+    for ring in RINGS[1::2]:  # just outside the edge that it names
         edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
-        plot.annotate(f"{ring:g} %", edge, **place, fontsize=LETTERS if small else 9)
+        plot.annotate(f"{ring:g} %", edge, **place, fontsize=LETTERS)
     plot.set_xticks(angles, list(axes))
-    plot.tick_params(axis="x", pad=-3 if small else 0, labelsize=LETTERS if small else None)
+    plot.tick_params(axis="x", pad=-3, labelsize=LETTERS)
     for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
         name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
