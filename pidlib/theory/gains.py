@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from pidlib.theory.inputs import choice, control_cost, depth, number
-
-METHODS = ("closed", "recursion")
+from pidlib.theory.inputs import control_cost, depth, number
 
 
 def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
@@ -107,17 +105,13 @@ def recursion(
     return factors, values
 
 
-def _checked(
-    T: int, c: float, q: ArrayLike, method: str
-) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Weights, cost, their rate, and the layers 0 to T as a column beside the weights."""
-    T, cost, weights = depth(T), float(control_cost(c)), number("the weight q", q)
-    choice("method", method, METHODS)
-    layers = np.arange(T + 1.0).reshape(-1, *[1] * weights.ndim)
-    return np.broadcast_to(weights, (T, *weights.shape)), cost, rate(cost, weights), layers
+def _checked(T: int, c: float, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The rate of each weight, and the layers 0 to T as a column beside the weights."""
+    layers, mu = np.arange(depth(T) + 1.0), rate(float(control_cost(c)), q)
+    return mu, layers.reshape(-1, *[1] * mu.ndim)
 
 
-def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+def lambdas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
     """Eigenvalues of the value function, lambda_0 to lambda_T.
 
     lambda_t = c (q + lambda_{t+1}) / (q + lambda_{t+1} + c), lambda_T = 0.
@@ -130,8 +124,6 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
         Control cost, at least 0.
     q : float or array of shape S
         State weight: an eigenvalue of Q, at least 0.
-    method : {"closed", "recursion"}
-        Hyperbolic functions, or the backward recursion of the paper.
 
     Returns
     -------
@@ -141,7 +133,7 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
     Raises
     ------
     ValueError
-        T below 1, negative or not finite `c` or `q`, unknown method.
+        T below 1, negative or not finite `c` or `q`.
 
     Examples
     --------
@@ -150,17 +142,17 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.
 
     Source: Proposition 2 (recursion); equations gains-recursion, gains-closed.
     """
-    weights, cost, mu, layers = _checked(T, c, q, method)
-    if method == "recursion":
-        return recursion(weights, cost)[1]
+    mu, layers = _checked(T, c, q)
     left = layers[::-1]
     with np.errstate(invalid="ignore"):
         grown = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
     # 2 sinh(mu / 2) exp(-mu / 2) = 1 - exp(-mu)
-    return cost * -np.expm1(-mu) * grown / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
+    return (
+        float(control_cost(c)) * -np.expm1(-mu) * grown / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
+    )
 
 
-def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+def alphas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
     """Factors alpha_0 to alpha_{T-1} left by the control of each layer.
 
     alpha_t = c / (c + q + lambda_{t+1}); the controlled state keeps alpha_t of a
@@ -174,8 +166,6 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
         Control cost, at least 0. At c = 0 a penalised direction is removed whole.
     q : float or array of shape S
         State weight: an eigenvalue of Q, at least 0.
-    method : {"closed", "recursion"}
-        Hyperbolic functions, or the backward recursion of the paper.
 
     Returns
     -------
@@ -185,7 +175,7 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
     Raises
     ------
     ValueError
-        T below 1, negative or not finite `c` or `q`, unknown method.
+        T below 1, negative or not finite `c` or `q`.
 
     Examples
     --------
@@ -194,22 +184,20 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.n
 
     Source: Proposition 2 and Theorem 1 (recursion); equations gains-alpha, gains-closed.
     """
-    weights, cost, mu, layers = _checked(T, c, q, method)
-    if method == "recursion":
-        return recursion(weights, cost)[0]
+    mu, layers = _checked(T, c, q)
     left = layers[:0:-1]
     top, bottom = np.exp(-(2.0 * left - 1.0) * mu), np.exp(-(2.0 * left + 1.0) * mu)
     return np.exp(-mu) * (1.0 + top) / (1.0 + bottom)
 
 
-def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") -> np.ndarray:
+def attenuation(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
     """Share of a penalised direction left at each layer, a_0 = 1 to a_T.
 
     a_t is the product of alpha_s over s < t.
 
     Parameters
     ----------
-    T, c, q, method
+    T, c, q
         As for `alphas`.
 
     Returns
@@ -224,18 +212,13 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0, method: str = "closed") ->
 
     Source: Theorem 1 (product); equations gains-product, theorem-error.
     """
-    weights, cost, mu, t = _checked(T, c, q, method)
-    if method == "recursion":
-        factors = recursion(weights, cost)[0]
-        return np.cumprod(np.concatenate([np.ones((1, *mu.shape)), factors]), axis=0)
+    mu, t = _checked(T, c, q)
     with np.errstate(invalid="ignore"):
         decay = np.where(t == 0, 1.0, np.exp(-t * mu))
     return decay * (1.0 + np.exp(-(2.0 * (T - t) + 1.0) * mu)) / (1.0 + np.exp(-(2 * T + 1) * mu))
 
 
-def predicted_error(
-    on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 1.0, method: str = "closed"
-) -> np.ndarray:
+def predicted_error(on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 1.0) -> np.ndarray:
     """Squared error of the controlled states by Theorem 1, for t = 0 to T.
 
     a_t^2 * off + on, for orthogonal layers that carry the subspace along, and a clean
@@ -245,7 +228,7 @@ def predicted_error(
     ----------
     on, off : float or array of shape S
         Squared norms of the parts of the perturbation in and off the subspace.
-    T, c, q, method
+    T, c, q
         As for `alphas`; `q` is one number here.
 
     Returns
@@ -269,7 +252,7 @@ def predicted_error(
     inside, outside = np.broadcast_arrays(np.asarray(on, float), np.asarray(off, float))
     if np.any(inside < 0) or np.any(outside < 0):
         raise ValueError("`on` and `off` are squared norms; they cannot be negative")
-    left = attenuation(T, c, float(q), method).reshape(-1, *[1] * inside.ndim)
+    left = attenuation(T, c, float(q)).reshape(-1, *[1] * inside.ndim)
     return left**2 * outside + inside
 
 

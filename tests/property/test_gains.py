@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pidlib.theory.gains import alphas, attenuation, lambdas, rate, wiener_c
+from pidlib.theory.gains import alphas, attenuation, lambdas, rate, recursion, wiener_c
 
 depths = st.integers(1, 60)
 costs = st.floats(-8, 8).map(np.exp)
@@ -15,9 +15,12 @@ weights = st.floats(-8, 5).map(np.exp)
 
 @given(depths, costs, weights)
 def test_closed_form_is_the_recursion(T, c, q):
-    for function, tolerance in ((alphas, 1e-13), (lambdas, 1e-11), (attenuation, 1e-11)):
-        closed, step = function(T, c, q), function(T, c, q, method="recursion")
-        assert np.allclose(closed, step, rtol=tolerance, atol=1e-300)
+    factors, values = recursion(np.full(T, q), c)
+    left = np.cumprod([1.0, *factors])
+    for function, steps, tolerance in (
+        (alphas, factors, 1e-13), (lambdas, values, 1e-11), (attenuation, left, 1e-11),
+    ):  # fmt: skip
+        assert np.allclose(function(T, c, q), steps, rtol=tolerance, atol=1e-300)
 
 
 @given(depths, costs, weights)

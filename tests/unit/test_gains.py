@@ -27,15 +27,14 @@ def fibonacci(n: int) -> list[int]:
     return numbers
 
 
-@pytest.mark.parametrize("method", ["closed", "recursion"])
-def test_equal_costs_give_fibonacci_ratios(method):
+def test_equal_costs_give_fibonacci_ratios():
     T = 8
     F = fibonacci(2 * T + 1)
     left = np.arange(T, 0, -1)
     wanted = np.array([F[2 * n - 1] / F[2 * n + 1] for n in left])
-    assert np.allclose(alphas(T, 1.0, method=method), wanted, rtol=1e-12)
-    assert attenuation(T, 1.0, method=method)[-1] == pytest.approx(1 / 1597, rel=1e-13)
-    assert np.allclose(lambdas(T, 1.0, method=method)[:-1], 1 - wanted, rtol=1e-13)
+    assert np.allclose(alphas(T, 1.0), wanted, rtol=1e-12)
+    assert attenuation(T, 1.0)[-1] == pytest.approx(1 / 1597, rel=1e-13)
+    assert np.allclose(lambdas(T, 1.0)[:-1], 1 - wanted, rtol=1e-13)
 
 
 def test_deep_equal_costs_reach_the_golden_ratio():
@@ -49,27 +48,24 @@ def test_infinite_depth_values_of_the_audit(c, wanted):
     assert alphas(400, c)[0] == pytest.approx(wanted, abs=5e-5)
 
 
-@pytest.mark.parametrize("method", ["closed", "recursion"])
-def test_free_control_projects(method):
-    assert np.array_equal(alphas(3, 0.0, method=method), np.zeros(3))
-    assert np.array_equal(lambdas(3, 0.0, method=method), np.zeros(4))
-    assert np.array_equal(attenuation(3, 0.0, method=method), [1.0, 0, 0, 0])
+def test_free_control_projects():
+    assert np.array_equal(alphas(3, 0.0), np.zeros(3))
+    assert np.array_equal(lambdas(3, 0.0), np.zeros(4))
+    assert np.array_equal(attenuation(3, 0.0), [1.0, 0, 0, 0])
 
 
-@pytest.mark.parametrize("method", ["closed", "recursion"])
 @pytest.mark.parametrize("c", [0.0, 2.0])
-def test_a_direction_without_weight_is_left_alone(method, c):
-    assert np.array_equal(alphas(4, c, 0.0, method=method), np.ones(4))
-    assert np.array_equal(lambdas(4, c, 0.0, method=method), np.zeros(5))
-    assert np.array_equal(attenuation(4, c, 0.0, method=method), np.ones(5))
+def test_a_direction_without_weight_is_left_alone(c):
+    assert np.array_equal(alphas(4, c, 0.0), np.ones(4))
+    assert np.array_equal(lambdas(4, c, 0.0), np.zeros(5))
+    assert np.array_equal(attenuation(4, c, 0.0), np.ones(5))
 
 
-@pytest.mark.parametrize("method", ["closed", "recursion"])
 @pytest.mark.parametrize("c", [1e-300, 1e-12, 1e12, 1e300])
-def test_extreme_costs_stay_finite_and_in_range(method, c):
-    for values in (alphas(30, c, method=method), attenuation(30, c, method=method)):
+def test_extreme_costs_stay_finite_and_in_range(c):
+    for values in (alphas(30, c), attenuation(30, c)):
         assert np.all((values >= 0) & (values <= 1))
-    assert np.all(lambdas(30, c, method=method) <= c * (1 + 1e-12))
+    assert np.all(lambdas(30, c) <= c * (1 + 1e-12))
 
 
 def test_dear_control_hardly_acts():
@@ -151,7 +147,6 @@ def test_wiener_cost_is_the_minimum():
         ((3, math.nan), ValueError, "cost c is nan"),
         ((3, math.inf), ValueError, "cost c is inf"),
         ((3, 1.0, -0.5), ValueError, "weight q is -0.5"),
-        ((3, 1.0, 1.0, "magic"), ValueError, "unknown method 'magic'"),
     ],
 )
 def test_bad_arguments_are_named(function, arguments, error, message):
