@@ -26,7 +26,7 @@ from pidlib.evaluation.exact import (
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
-from pidlib.evaluation.results import is_stale, provenance, read_result
+from pidlib.evaluation.results import is_stale, read_result
 from pidlib.evaluation.sizes import RANKS, TOKENS, random_model, size_cost
 from pidlib.evaluation.timing import control_cost
 from pidlib.evaluation.trial_results import (

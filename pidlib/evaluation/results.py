@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,7 +112,7 @@ def read_result(path: Path) -> dict:
     check_fields(result, REQUIRED, path.name, others=True)
     for part in ("data", "model"):
         check_fields(result[part], {"sha256": TEXT}, f"{path.name}: {part}", others=True)
-    libraries = {"torch": TEXT, "transformers": TEXT}  # what `provenance` tells
+    libraries = {"torch": TEXT, "transformers": TEXT}  # what a page tells
     check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
     try:
         if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
@@ -130,50 +129,22 @@ def is_stale(
     *,
     model: str | None = None,
     rows: Sequence[Mapping[str, Any]] | None = None,
-    configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Name what differs between a result and what a page expects (empty: it is fresh).
 
     Parameters
     ----------
     result : dict
-    model, rows, configuration : str, sequence of mappings, dict, optional
+    model, rows : str, sequence of mappings, optional
         What is left out is not compared.
 
     Returns
     -------
     list of str
     """
-    recorded = result["configuration"]
-    expected = recorded if configuration is None else configuration
-    reasons = [
-        f"configuration.{key}: recorded {recorded.get(key)!r}, expected {expected.get(key)!r}"
-        for key in sorted({*recorded, *expected})
-        if recorded.get(key) != expected.get(key)
-    ]
+    reasons = []
     if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")
     if model and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]:
         reasons.append("the model changed")
     return reasons
-
-
-def provenance(result: dict) -> str:
-    """Lines for beneath a figure: the command, wrapped; then data, n, seed, versions, date.
-
-    Parameters
-    ----------
-    result : dict
-
-    Returns
-    -------
-    str
-    """
-    data, recorded = result["data"], result["versions"]
-    libraries = ", ".join(f"{name} {recorded[name]}" for name in ("torch", "transformers"))
-    more = dict(subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
-    return (
-        f"{textwrap.fill(result['command'], 78, **more)}\n"
-        f"{data.get('name')}, n = {data.get('n')} · seed {result['seed']} · "
-        f"{libraries} · {result['date']}"
-    )

@@ -29,7 +29,7 @@ from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, S
 from pidlib.data.edits import Edit
 from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
 from pidlib.estimation.layerwise import Estimate, Fit
-from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
+from pidlib.evaluation.results import is_stale, read_result, write_result
 from pidlib.io.strict_json import parse_json, read_json
 from pidlib.laws import LAWS
 from pidlib.pid import PIDController
@@ -645,9 +645,7 @@ def test_result_files_with_any_change(place, raw, data):
     found = usable(lambda: read_result(path))
     path.unlink()
     if found is not None:
-        assert len(provenance(found).splitlines()) >= 2
-        reasons = is_stale(found, configuration={"c": 1}, rows=[], model="minilm-nli")
-        assert len(reasons) >= 3
+        assert len(is_stale(found, rows=[], model="minilm-nli")) >= 2
         assert parse_json(json.dumps(found, allow_nan=False)) == found
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pidlib.data.nli import fingerprint
-from pidlib.evaluation.results import is_stale, provenance, read_result, write_result
+from pidlib.evaluation.results import is_stale, read_result, write_result
 from pidlib.io.assets import paper_table
 from pidlib.io.files import check_sha256, sha256, write_json
 from pidlib.models import training_record
@@ -26,17 +26,7 @@ def test_a_result_is_read_as_written(tmp_path):
     read = read_result(tmp_path / "one.json")
     assert read == written and read["forwards"] == 7 and read["name"] == "one"
     assert {"torch", "python"} <= set(read["versions"])
-    assert "seed 3" in provenance(read) and "n = 5" in provenance(read)
     assert list(tmp_path.iterdir()) == [tmp_path / "one.json"]
-
-
-def test_a_long_command_is_wrapped_at_its_spaces(tmp_path):
-    command = "python -m experiments run trial " + "--data snli-test --no-attacks " * 8
-    told = provenance(write_result(tmp_path / "one.json", **(PARTS | {"command": command})))
-    *lines, last = told.splitlines()
-    assert len(lines) > 2 and max(map(len, lines)) <= 78 and "seed 3" in last
-    assert all(line.startswith("    ") for line in lines[1:])
-    assert " ".join(line.strip() for line in lines) == command.strip()
 
 
 @pytest.mark.parametrize(
@@ -81,17 +71,10 @@ def test_staleness_names_what_differs(tmp_path):
         "model": {"name": "m", "sha256": training_record("minilm-nli")["adapter"]["sha256"]},
     }
     result = write_result(tmp_path / "one.json", **(PARTS | own))
-    settings = PARTS["configuration"]
-    assert is_stale(result, configuration=settings, rows=rows, model="minilm-nli") == []
+    assert is_stale(result, rows=rows, model="minilm-nli") == []
     assert is_stale(result) == []
-    reasons = is_stale(
-        result, configuration={"c": 1.0, "scheme": "PD"}, rows=rows * 2, model="mpnet-nli"
-    )
-    assert reasons == [
-        "configuration.c: recorded 0.001, expected 1.0",
-        "the data changed",
-        "the model changed",
-    ]
+    reasons = is_stale(result, rows=rows * 2, model="mpnet-nli")
+    assert reasons == ["the data changed", "the model changed"]
     with pytest.raises(ValueError, match="unknown adapter 'gpt'"):
         is_stale(result, model="gpt")
 
