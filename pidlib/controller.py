@@ -146,12 +146,8 @@ class Controller:
                 for weight in list(blocks.modules[t].parameters())[:1]:
                     for gain in kinds.values():
                         gain.factors(weight.dtype, weight.device)
-
-            def begin() -> Control:
-                law = self.begin()
-                return law if instead is None else _replaced(law, instead)
-
-            with blocks.control(begin=begin, layers=self.hooked, skip_first=self.skip_first):
+            how = {"layers": self.hooked, "skip_first": self.skip_first}
+            with blocks.control(begin=lambda: _replaced(self.begin(), instead), **how):
                 yield model
 
     @contextmanager
@@ -179,8 +175,12 @@ class Controller:
             _ATTACHED.pop(blocks.modules[0], None)
 
 
-def _replaced(law: Control, instead: Callable[[int, Tensor, Tensor | None], Tensor]) -> Control:
-    """Wrap a law: its control is computed, and another is added in its place."""
+def _replaced(
+    law: Control, instead: Callable[[int, Tensor, Tensor | None], Tensor] | None
+) -> Control:
+    """Wrap a law: its control is computed, and another, if any, is added in its place."""
+    if instead is None:
+        return law
 
     def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
         new = law(t, x, mask)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from pidlib.controller import free_blocks
+from pidlib.controller import _replaced, free_blocks
 from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
@@ -201,16 +201,6 @@ class SwapFeedback:
         instead: Callable[[int, Tensor, Tensor | None], Tensor] | None = None,
     ) -> Iterator[nn.Module]:
         """Control a model for as long as the context lasts; `instead` as for every controller."""
-
-        def begin() -> Control:
-            law = self.begin()
-            if instead is None:
-                return law
-
-            def other(t: int, x: Tensor, mask: Tensor | None) -> Tensor:
-                return x + instead(t, law(t, x, mask) - x, mask)
-
-            return other
-
-        with free_blocks(model).control(begin=begin, layers=list(self.layers)):
+        blocks, layers = free_blocks(model), list(self.layers)
+        with blocks.control(begin=lambda: _replaced(self.begin(), instead), layers=layers):
             yield model

@@ -210,7 +210,6 @@ def chain_msa(
     step: float,
     sweeps: int,
     momentum: float = 0.0,
-    start: Sequence[torch.Tensor] | None = None,
 ) -> Approximation:
     """Improve the controls of one input by gradient steps.
 
@@ -224,8 +223,6 @@ def chain_msa(
         Number of steps; each takes one pass forward and one back.
     momentum : float
         0 to below 1.
-    start : sequence of T tensors, optional
-        First controls; zero when left out.
 
     Returns
     -------
@@ -241,5 +238,5 @@ def chain_msa(
 
     Source: section 2.1; equation pontryagin-msa.
     """
-    u = x0.new_zeros(len(blocks), *x0.shape) if start is None else torch.stack([*start]).detach()
+    u = x0.new_zeros(len(blocks), *x0.shape)
     return gradient_steps(partial(chain_sweep, blocks, loss, x0), u, step, sweeps, momentum)
