@@ -7,30 +7,15 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import NonNegativeInt
 
 from pidlib.data.edits import Edit, rebuild, row_hash
-from pidlib.io.strict_json import COUNT, OBJECT, TEXT, Kind, check_fields, parse_json, told
+from pidlib.io.strict_json import parse_json, read_record
 
 SCHEMA = "pidlib-outcomes/1"
 STATUSES = ("succeeded", "failed", "skipped")
-
-
-def _are_edits(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(edit, list) and [type(part) for part in edit] == [str, int, str] and edit[1] >= 0
-        for edit in value
-    )
-
-
-_LINE: dict[str, Kind] = {
-    "id": COUNT,
-    "status": (f"one of {list(STATUSES)}", lambda v: v in STATUSES),
-    "edits": ("a list of [column, word, replacement]", _are_edits),
-    "queries": COUNT,
-    "forwards": COUNT,
-    "row": TEXT,
-}
 
 
 @dataclass(frozen=True)
@@ -45,11 +30,11 @@ class Outcome:
     queries, forwards : int, answers asked for, and distinct texts that the model really computed
     """
 
-    id: int
-    status: str
+    id: NonNegativeInt
+    status: Literal[STATUSES]
     edits: tuple[Edit, ...]
-    queries: int
-    forwards: int
+    queries: NonNegativeInt
+    forwards: NonNegativeInt
     row: str
 
     def as_json(self) -> str:
@@ -59,10 +44,15 @@ class Outcome:
     @classmethod
     def from_json(cls, line: str | bytes) -> Outcome:
         """Read the outcome from one line of JSON; a ValueError says what is wrong with it."""
-        stored = parse_json(line)
-        check_fields(stored, _LINE, "the outcome", others=True)
-        edits = tuple(Edit(*edit) for edit in stored["edits"])
-        return cls(**{key: stored[key] for key in _LINE} | {"edits": edits})
+        return read_record(cls, parse_json(line))
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the first line of a file of outcomes holds, and more."""
+
+    schema: Literal[SCHEMA]
+    configuration: dict[str, Any]
 
 
 class OutcomeFile(NamedTuple):
@@ -99,11 +89,7 @@ def read_outcomes(path: str | Path) -> OutcomeFile:
     lines = content[:whole].split(b"\n")[:-1]
     try:
         header = parse_json(lines[0] if lines else b"")
-        check_fields(
-            header, {"schema": TEXT, "configuration": OBJECT}, "the first line", others=True
-        )
-        if header["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {told(header['schema'])}")
+        read_record(_Header, header)
     except ValueError as problem:
         raise ValueError(
             f"{path.name} is not a file of outcomes ({SCHEMA}): {problem}; give another path"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+from pydantic import NonNegativeInt
 
 COLUMNS = ("premise", "hypothesis", "text")
 
@@ -31,7 +33,7 @@ class Edit(NamedTuple):
     """
 
     column: str
-    word: int
+    word: NonNegativeInt
     replacement: str
 
 
@@ -54,6 +56,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     Source: `words_from_text` of TextAttack 0.3.11. Departure: no Chinese segmentation.
     """
     return [word.span() for word in _WORD.finditer(text)]
+
+
+def reworded(text: str, change: Callable[[str], str]) -> str:
+    """Return a text with each word changed, and all else as it is."""
+    return _WORD.sub(lambda word: change(word[0]), text)
 
 
 def text_columns(row: Mapping[str, Any]) -> list[str]:

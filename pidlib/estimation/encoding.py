@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 
 from pidlib.attacks.inflections import parts_of_speech
-from pidlib.data.edits import word_spans
+from pidlib.data.edits import reworded, word_spans
 from pidlib.data.perturbations import Candidates
 from pidlib.estimation.preprocessing import Preprocessing
 from pidlib.io.assets import word_list
@@ -48,15 +48,13 @@ class SynonymEncoding(Preprocessing):
 
     def __call__(self, text: str) -> str:
         """Return the text with every word as its representative."""
-        end, pieces = 0, []
-        for start, stop in word_spans(text):
-            word = text[start:stop]
-            head = self.head(word.lower())
-            changed = head != word.lower()
-            head = (head.capitalize() if word[:1].isupper() else head) if changed else word
-            pieces += [text[end:start], head]
-            end = stop
-        return "".join(pieces) + text[end:]
+        return reworded(text, self._encoded)
+
+    def _encoded(self, word: str) -> str:
+        head = self.head(word.lower())
+        if head == word.lower():
+            return word
+        return head.capitalize() if word[:1].isupper() else head
 
     def summary(self) -> str:
         """Where the groups come from."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from pidlib.data.edits import COLUMNS, word_spans
+from pidlib.data.edits import reworded, text_columns
+from pidlib.estimation.encoding import word_counts
 from pidlib.estimation.preprocessing import Preprocessing
 from pidlib.io.assets import ASSETS
 
@@ -43,11 +43,7 @@ class SpellingNormaliser(Preprocessing):
 
     def __call__(self, text: str) -> str:
         """Return the text with every word mended."""
-        text, end, pieces = text.translate(_letters()), 0, []
-        for start, stop in word_spans(text):
-            pieces += [text[end:start], self._word(text[start:stop])]
-            end = stop
-        return "".join(pieces) + text[end:]
+        return reworded(text.translate(_letters()), self._word)
 
     def summary(self) -> str:
         """Name of the corrector."""
@@ -75,8 +71,7 @@ class SpellingNormaliser(Preprocessing):
 
 def normaliser_of(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
     """One that knows the words that rows hold twice."""
-    texts = (row[c] for row in rows for c in COLUMNS if isinstance(row.get(c), str))
-    words = Counter(text[a:b].lower() for text in texts for a, b in word_spans(text))
+    words = word_counts(row[column] for row in rows for column in text_columns(row))
     return SpellingNormaliser(known={word for word, times in words.items() if times > 1})
 
 

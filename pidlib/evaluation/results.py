@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,26 +13,41 @@ from typing import Any
 from pidlib.data.nli import fingerprint
 from pidlib.io.environment import commit, machine, versions
 from pidlib.io.files import write_json
-from pidlib.io.strict_json import HASH, NUMBER, OBJECT, TEXT, WHOLE, Kind, check_fields, read_json
+from pidlib.io.strict_json import Hash, read_json, read_record
 from pidlib.models import training_record
 
 SCHEMA = 1
 LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
-REQUIRED: dict[str, Kind] = {
-    "schema": WHOLE,
-    "name": TEXT,
-    "command": TEXT,
-    "configuration": OBJECT,
-    "configuration_sha256": HASH,
-    "data": OBJECT,
-    "model": OBJECT,
-    "seed": WHOLE,
-    "counts": ("an object or a list", lambda v: isinstance(v, (dict, list))),
-    "seconds": NUMBER,
-    "versions": OBJECT,
-    "machine": OBJECT,
-    "date": TEXT,
-}
+
+
+@dataclass(frozen=True)
+class _Hashed:
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Versions:
+    torch: str
+    transformers: str
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What every result file holds, and more."""
+
+    schema: int
+    name: str
+    command: str
+    configuration: dict[str, Any]
+    configuration_sha256: Hash
+    data: _Hashed
+    model: _Hashed
+    seed: int
+    counts: dict[str, Any] | list[Any]
+    seconds: float
+    versions: _Versions
+    machine: dict[str, Any]
+    date: str
 
 
 def configuration_hash(configuration: dict) -> str:
@@ -109,11 +125,10 @@ def read_result(path: Path) -> dict:
         raise ValueError(f"{path.name} is not a whole JSON file ({error})") from None
     if not isinstance(result, dict) or result.get("schema") != SCHEMA:
         raise ValueError(f"{path.name} is not a result file of schema {SCHEMA}")
-    check_fields(result, REQUIRED, path.name, others=True)
-    for part in ("data", "model"):
-        check_fields(result[part], {"sha256": TEXT}, f"{path.name}: {part}", others=True)
-    libraries = {"torch": TEXT, "transformers": TEXT}  # what a page tells
-    check_fields(result["versions"], libraries, f"{path.name}: versions", others=True)
+    try:
+        read_record(_Result, result)
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     try:
         if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
             raise ValueError(f"{path.name}: the configuration was changed after it was written")

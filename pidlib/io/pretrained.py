@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pidlib.io.files import sha256, write_json, write_tensors
+from pidlib.io.files import check_sha256, write_json, write_tensors
 from pidlib.io.strict_json import Hash, read_json, told
 
 SCHEMA, CARD = 1, "controller.json"
@@ -88,14 +88,7 @@ def read_tensors(folder: Path, record: TensorFile, layout: Layout) -> dict[str, 
                 "file in the same folder"
             )
         file = _inside(folder, name)
-    if not file.is_file():
-        raise FileNotFoundError(f"{name} is missing in {str(folder)!r}; save the controller again")
-    total = sha256(file)
-    if total != record.sha256:
-        raise ValueError(
-            f"checksum mismatch in {str(folder)!r}: {name} has sha256 {total}, expected "
-            f"{record.sha256}; save or download the controller again"
-        )
+    check_sha256(file, record.sha256)
     try:
         _check_layout(file, layout)
         return load_file(file)

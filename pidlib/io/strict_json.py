@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any
@@ -19,7 +19,6 @@ _DIGITS = 19  # of the whole numbers that 64 bits hold
 _short = Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
-Kind = tuple[str, Callable[[Any], bool]]
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -33,16 +32,7 @@ def is_number(value: Any) -> bool:
         return False
 
 
-# `type` and not `isinstance`: true and false are no numbers of JSON.
-TEXT: Kind = ("a text", lambda v: isinstance(v, str))
-WHOLE: Kind = ("a whole number", lambda v: type(v) is int)
-COUNT: Kind = ("a whole number of at least 0", lambda v: type(v) is int and v >= 0)
-NUMBER: Kind = ("a number", lambda v: type(v) in (int, float))
-OBJECT: Kind = ("an object", lambda v: isinstance(v, dict))
-HASH: Kind = (
-    "a sha256 of 64 hexadecimal digits",
-    lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{64}", v) is not None,
-)
+_adapter = cache(TypeAdapter)
 
 
 def told(value: Any) -> str:
@@ -106,25 +96,14 @@ def read_json(path: Path, most: int) -> Any:
     return parse_json(content)
 
 
-def check_fields(record: Any, kinds: Mapping[str, Kind], name: str, others: bool = False) -> None:
-    """Refuse a record that lacks a field, has an unknown one or one of another kind."""
-    if not isinstance(record, dict):
-        raise ValueError(f"{name} is {told(record)}; it has to be an object")
-    missing = [key for key in kinds if key not in record]
-    if missing:
-        raise ValueError(f"{name} lacks {missing}")
-    unknown = [] if others else [key for key in record if key not in kinds]
-    if unknown:
-        raise ValueError(f"{name} has the unknown field {told(unknown[0])}; known: {list(kinds)}")
-    for key, (words, fits) in kinds.items():
-        if not fits(record[key]):
-            raise ValueError(f"{name}: {key} is {told(record[key])}; it has to be {words}")
-
-
 def read_record(kind: Any, record: Any) -> Any:
     """Make a pydantic type of what `parse_json` gave, strictly: no value is changed to fit."""
+    try:
+        text = json.dumps(record)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     with explained():
-        return TypeAdapter(kind).validate_json(json.dumps(record), strict=True)
+        return _adapter(kind).validate_json(text, strict=True)
 
 
 @contextmanager
@@ -134,7 +113,7 @@ def explained(known: Iterable[str] = ()) -> Iterator[None]:
         yield
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(map(str, first["loc"])) or "it"
         if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             hint = f"; known: {list(known)}" if known else ""
             raise ValueError(f"unknown {told(place)}{hint}") from None

@@ -35,7 +35,7 @@ def test_a_result_is_read_as_written(tmp_path):
         (lambda text: text[: len(text) // 2], "not a whole JSON file"),
         (lambda text: text.replace('"schema": 1', '"schema": 99'), "schema 1"),
         (lambda text: text.replace('"scheme": "PD"', '"scheme": "P"'), "configuration was changed"),
-        (lambda text: text.replace('"counts"', '"count"'), "lacks"),
+        (lambda text: text.replace('"counts"', '"count"'), "counts is missing"),
         (lambda text: "[]", "schema 1"),
     ],
 )
