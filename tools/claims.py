@@ -16,9 +16,8 @@ from contents import ROOT
 from experiments.claims import VERDICTS, Claim, claims
 from measured import measured
 
-KINDS = dict(
-    zip(VERDICTS, ("holds", "partly", "fails", "open"), strict=True)
-)  # classes of the page
+# classes of the page
+KINDS = dict(zip(VERDICTS, ("holds", "partly", "fails", "open"), strict=True))
 PAGE = ROOT / "book" / "claims.md"
 OPENING = """\
 # Claims

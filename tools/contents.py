@@ -13,6 +13,8 @@ from typing import Any
 import nbformat
 import yaml
 
+from pidlib.io.files import whole
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))  # where experiments are: they are not installed
 BUILD = ROOT / "_build"
@@ -84,10 +86,8 @@ def environment() -> dict[str, str]:
 
 def write_whole(path: Path, text: str) -> None:
     """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def read_record(path: Path) -> dict[str, Any]:

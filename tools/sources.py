@@ -8,13 +8,13 @@ a chapter whose files have changed since then is stale, and the book is not buil
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from contents import RESULTS
+from pidlib.io.files import sha256
 
 STAMP = "results"  # the key in a notebook's metadata
 # What pidlib.evaluation.paper.recorded_trials reads.
@@ -180,11 +180,6 @@ def _pattern(node: ast.expr) -> str:
         case ast.BinOp(left, ast.Div(), right):
             return f"{_pattern(left)}/{_pattern(right)}"
     return GAP
-
-
-def sha256(path: Path) -> str:
-    """Sha256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _used(notebook: Mapping[str, Any], folder: Path) -> set[str]:

@@ -60,9 +60,8 @@ def excursion(cost: float | None, push: float = 0.0) -> Excursion:
         shares = 1.0 - alphas(BLOCKS, cost)
         gains = shares[:, None, None] * system.complements[:-1]
     clean = system.bases[0] @ np.array([1.0, 0.5])
-    pushed = SimpleNamespace(
-        T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + pushes[t + 1]
-    )  # each block adds a push of its own to every state
+    # each block adds a push of its own to every state
+    pushed = SimpleNamespace(T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + pushes[t + 1])
     run = simulate(pushed, clean, gains)
     outside = np.einsum("td,td->t", normal, run.states)
     kept = np.einsum("td,td->t", normal[:-1], run.states[:-1] + run.controls)
