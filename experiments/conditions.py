@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.selection import RHOS, choose
 from pidlib.estimation.spelling import normaliser_of
+from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name
 from pidlib.io.files import write_json
@@ -54,7 +55,7 @@ class Condition:
 
     def attached(self) -> AbstractContextManager:
         """Attach the control, if there is one, for as long as the context lasts."""
-        return nullcontext() if self.control is None else self.control.attached(self.model)
+        return under(self.control, self.model)
 
 
 class Conditions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +71,26 @@ def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -
     if stored.get("of") != settings:
         stored = {"of": settings} | compute()
         write_json(path, stored)  # last: the work is whole
-    return stored
+    return {key: value for key, value in stored.items() if key != "of"}
+
+
+def one_by_one(
+    path: Path, settings: Mapping[str, Any], rows: Sequence[Any], ask: Callable[[Any], Any]
+) -> Iterator[Any]:
+    """An answer to each row, kept in a line of a file as soon as it is there, and asked once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if lines and json.loads(lines[0]) != json.loads(json.dumps(settings)):
+        raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
+    yield from map(json.loads, lines[1:])
+    with path.open("a", encoding="utf-8") as file:
+        if not lines:
+            file.write(json.dumps(settings) + "\n")
+        for row in rows[max(len(lines) - 1, 0) :]:
+            answer = json.dumps(ask(row))
+            file.write(answer + "\n")
+            file.flush()
+            yield json.loads(answer)
 
 
 def read_experiment(config: str | Path) -> Experiment:

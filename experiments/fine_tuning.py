@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.selection import LOSS, best_affordable
-from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.hooks import find_blocks
 
 RATES = (1e-4, 3e-4, 1e-3)
@@ -56,8 +55,7 @@ def fine_tuned(
     if control is not None:
         folder = folder.with_name(f"{folder.name}-{control.sha256[:16]}")
     learner = deepcopy(plain)
-    attached = nullcontext() if control is None else control.attached(learner)
-    with torch.random.fork_rng(devices=[]), attached:
+    with torch.random.fork_rng(devices=[]), under(control, learner):
         train_lora(learner, tokenizer, both, {}, folder, settings, report)
     with torch.random.fork_rng(devices=[]):
         wrapped = with_lora(deepcopy(plain), settings)
@@ -120,7 +118,7 @@ def choose_fine_tuning(
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
     def judged(rate: float, model: Any, feedback: Estimator | None = None) -> Rate:
-        with nullcontext() if feedback is None else feedback.attached(model):
+        with under(feedback, model):
             shares = (float(right_answers(model, tokenizer, part).mean()) for part in sets)
             return Rate(rate, *shares)
 

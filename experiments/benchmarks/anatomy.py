@@ -21,12 +21,7 @@ from pidlib.pid import PIDController
 
 TERMS = "PID"
 VARIANCES = (0.99, 0.95)
-PROFILES = (
-    "controlled",
-    "free",
-    "theorem",
-    "general",
-)  # of `ErrorProfiles`, and of its first token
+PROFILES = "controlled", "free", "theorem", "general"  # of `ErrorProfiles`; each of its first token
 
 
 @dataclass(frozen=True)

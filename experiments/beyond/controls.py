@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.layerwise import Estimate, Fit, closed_form, fit_estimates
 from pidlib.estimation.selection import Tried, best_affordable
-from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.evaluation.results import configuration_hash
 from pidlib.hooks import find_blocks
 from pidlib.models import load_model
@@ -53,7 +52,7 @@ class JacobianControls:
         started = time.perf_counter()
         stored = once(self.folder / f"{name}.json", self.settings, compute)
         self.report(f"{name}: {time.perf_counter() - started:.0f} s")
-        return {key: value for key, value in stored.items() if key != "of"}
+        return stored
 
     def _tensors(self, name: str, compute: Callable[[], dict]) -> dict[str, torch.Tensor]:
         path = self.folder / f"{name}.safetensors"
@@ -195,8 +194,3 @@ class JacobianControls:
         if best is tried[0]:  # none is affordable: what costs least
             best = max(tried[1:], key=lambda t: t.clean)
         return self.contender(name, best.rho)
-
-
-def under(control: Any, model: Any) -> AbstractContextManager:
-    """A control attached, or none."""
-    return nullcontext() if control is None else control.attached(model)

@@ -30,11 +30,9 @@ def fit_leace(model: Any, tokenizer: Any, rows: Sequence[Mapping], swap: GroupSw
             fitter = fitter or LeaceFitter(before[0].shape[1], 1, dtype=torch.float64)
             label = sign * changed.double()
             fitter.update(before[0], label).update(after[0], -label)
-    left, right = (
-        fitter.eraser.proj_left,
-        fitter.eraser.proj_right,
-    )  # x -> x - left right (x - mean)
-    offset = left @ (right @ fitter.eraser.bias)
+    eraser = fitter.eraser  # x -> x - left right (x - mean)
+    left, right = eraser.proj_left, eraser.proj_right
+    offset = left @ (right @ eraser.bias)
     return Gain(-right.T.contiguous(), left.T.contiguous(), 0.0, offset)
 
 

@@ -292,23 +292,21 @@ class RunningFairness:
         if "fine-tuned" in self.trial.without:
             return {}
         about = {"rows": fingerprint(self.known[: self.trial.tuned])} | self.about("fine-tuned")
-        return once(
-            self.folder / "tuning.json", about,
-            lambda: {"tried": self.tuned[1], "rate": self.tuned[2]},
-        )  # fmt: skip
+        tuned = lambda: {"tried": self.tuned[1], "rate": self.tuned[2]}  # noqa: E731
+        return {"of": about} | once(self.folder / "tuning.json", about, tuned)
 
     def probes(self, names: Sequence[str]) -> dict[str, Any]:
         """How well the last state tells the group, under each condition."""
         found = {}
         for name in names:
-            model, attach = self.model, self.conditions[name][1]
+            attach = self.conditions[name][1]
             parts = [self.probe_rows, self.sets["adults"][: self.trial.probe]]
             about = {"rows": list(map(fingerprint, parts))} | self.about(name)
             compute = partial(
-                probed, model, self.tokenizer, attach, parts, self.swap, self.trial.seed
+                probed, self.model, self.tokenizer, attach, parts, self.swap, self.trial.seed
             )
-            kept = once(self.folder / "probe" / f"{name.replace(':', '')}.json", about, compute)
-            found[name] = {key: value for key, value in kept.items() if key != "of"}
+            path = self.folder / "probe" / f"{name.replace(':', '')}.json"
+            found[name] = once(path, about, compute)
             self.report(f"probe, {name}: {found[name]}")
         return found
 

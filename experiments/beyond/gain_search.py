@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, edited, evolve, learn, mean_costs
@@ -95,13 +93,8 @@ class RunningSearch(JacobianControls):
                 path = evolve(*of, trial.passes, trial.size, trial.spread, trial.seed)
             else:
                 path = learn(*of, trial.passes // GRADIENT, trial.rate, trial.seed, self.report)
-            return {
-                "shares": law.shares.detach().double().numpy().round(4).tolist(),
-                "raw": law.raw.tolist(),
-                "log_c": law.log_c.tolist(),
-                "path": path,
-                "seconds": round(time.perf_counter() - started, 1),
-            }
+            seconds = round(time.perf_counter() - started, 1)
+            return law.record() | {"path": path, "seconds": seconds}
 
         return self.kept(f"{way}, {EQUAL}", search)
 
@@ -114,15 +107,9 @@ class RunningSearch(JacobianControls):
             early = {f"early, {of}": recorded[f"learnt gains, {of}"] for of in (EQUAL, FREE)}
             grid = {s: self.fitted.retune(scheme=s, gains="paper") for s in GRID}
             every = {"none": None} | grid
-            every |= {name: self._law(name, of) for name, of in (early | dict(laws)).items()}
+            for name, of in (early | dict(laws)).items():
+                every[name] = LearntGains(self.fitted, name.endswith(FREE)).take(of)
             costs = {key: mean_costs(self.model, of, every) for key, of in self.parts.items()}
             return costs | {"seconds": round(time.perf_counter() - started, 1)}
 
         return self.kept("costs", weigh)
-
-    def _law(self, name: str, of: Mapping[str, Any]) -> LearntGains:
-        law = LearntGains(self.fitted, name.endswith(FREE))
-        with torch.no_grad():
-            law.raw.copy_(torch.tensor(of["raw"]))
-            law.log_c.copy_(torch.tensor(of["log_c"]))
-        return law

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch.nn.functional import kl_div, softplus
 
 from pidlib.data.batches import encode
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.evaluation.accuracy import under
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
@@ -54,6 +55,18 @@ class LearntGains:
     def shares(self) -> Tensor:
         """What the law removes: (1 - alpha_t) K_i, (T, 3)."""
         return shares_removed(self.log_c.exp())[:, None] * self.gains
+
+    def record(self) -> dict[str, list]:
+        """What is kept of the law, and what each of its gains removes at each block."""
+        shares = self.shares.detach().double().numpy().round(4).tolist()
+        return {"shares": shares, "raw": self.raw.tolist(), "log_c": self.log_c.tolist()}
+
+    def take(self, stored: Mapping[str, Any]) -> LearntGains:
+        """The law as it was recorded."""
+        with torch.no_grad():
+            self.raw.copy_(torch.tensor(stored["raw"]))
+            self.log_c.copy_(torch.tensor(stored["log_c"]))
+        return self
 
     @contextmanager
     def attached(self, model: Any) -> Iterator[Any]:
@@ -162,7 +175,7 @@ def mean_costs(model: Any, parts: Sequence, controls: Mapping[str, Any]) -> dict
     """Mean of the costs of the clean and the changed text, by control and row."""
     costs = {name: np.zeros(sum(len(rows) for rows, *_ in parts)) for name in controls}
     for name, control in controls.items():
-        with nullcontext() if control is None else control.attached(model), torch.no_grad():
+        with under(control, model), torch.no_grad():
             for rows, inputs, wanted in parts:
                 both = [answer_costs(model, of, wanted) for of in inputs]
                 costs[name][rows] = (sum(both) / 2).numpy()

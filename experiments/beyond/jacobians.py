@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls, under
+from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, edited, learn, mean_costs
 from experiments.experiment import Experiment, Report
 from experiments.record import counted, packed
@@ -22,7 +22,7 @@ from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
 from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.evaluation.contrast import RESULT, edits_of
 from pidlib.evaluation.contrast_rows import edited as changed
 from pidlib.evaluation.placebos import Placebo
@@ -236,14 +236,7 @@ class RunningJacobians(JacobianControls):
                 key: mean_costs(self.model, of, {"none": None} | grid | laws)
                 for key, of in parts.items()
             }
-            about = {
-                name: {
-                    "shares": law.shares.detach().double().numpy().round(4).tolist(),
-                    "raw": law.raw.tolist(),
-                    "log_c": law.log_c.tolist(),
-                }
-                for name, law in laws.items()
-            }
+            about = {name: law.record() for name, law in laws.items()}
             return {"laws": about, "costs": costs, "terms": list(laws[FREE].terms)}
 
         return self.kept("learning", compute)
@@ -260,11 +253,7 @@ class RunningJacobians(JacobianControls):
         return controls | {name: self._learnt(name) for name in (EQUAL, FREE)}
 
     def _learnt(self, name: str) -> LearntGains:
-        law, stored = LearntGains(self.fitted, name == FREE), self.learning()["laws"][name]
-        with torch.no_grad():
-            law.raw.copy_(torch.tensor(stored["raw"]))
-            law.log_c.copy_(torch.tensor(stored["log_c"]))
-        return law
+        return LearntGains(self.fitted, name == FREE).take(self.learning()["laws"][name])
 
     def judged(self) -> dict[str, dict[str, np.ndarray]]:
         """Right answers under every control on every set."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Experiment, Report, once, one_by_one
 from experiments.words.contrast import Contenders
 from pidlib.attacks.attack import RECIPES, attack
 from pidlib.attacks.synonyms import candidates
@@ -110,9 +109,8 @@ class RunningAttacks:
         self.trial, self.report, self.folder = trial, report, runs / trial.name
         self.contenders = Contenders(trial, runs, report)
         self.source = candidates(trial.resources)
-        self.loss = self.contenders.condition(
-            "P-D 99 %"
-        ).control  # fitted while nothing is attached
+        # fitted while nothing is attached
+        self.loss = self.contenders.condition("P-D 99 %").control
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -184,30 +182,18 @@ class RunningAttacks:
     def setting(self, search: str) -> dict[str, Any]:
         """The setting that leaves fewest rows, and of these asks least."""
         tried: Sequence[Mapping[str, Any]] = self.tuning().get(search, [])
-        return (
-            dict(min(tried, key=lambda of: (of["left"], of["questions"]))["setting"])
-            if tried
-            else {}
-        )
+        best = min(tried, key=lambda of: (of["left"], of["questions"]), default={"setting": {}})
+        return dict(best["setting"])
 
     def games(self, name: str) -> list[dict[str, Any]]:
         """Every row's measures, and questions until each search turned the answer; kept by line."""
         trial, condition = self.trial, self.contenders.condition(name)
-        path = self.folder / f"{name}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path, played = self.folder / f"{name}.jsonl", []
         about = {"settings": {s: self.setting(s) for s in trial.searches}, "of": condition.summary,
                  "rows": fingerprint(self.rows), "trial": configuration_hash(trial.configuration)}  # fmt: skip
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        if lines and json.loads(lines[0]) != about:
-            raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
-        played = [json.loads(line) for line in lines[1:]]
-        with path.open("a", encoding="utf-8") as file, condition.attached():
-            if not lines:
-                file.write(json.dumps(about) + "\n")
-            for row in self.rows[len(played) :]:
-                played.append(self._played(condition, row))
-                file.write(json.dumps(played[-1]) + "\n")
-                file.flush()
+        with condition.attached():
+            for of in one_by_one(path, about, self.rows, partial(self._played, condition)):
+                played.append(of)
                 if len(played) % 25 == 0:
                     left = {
                         s: sum(p["clean"] and p[s] is None for p in played) for s in trial.searches
@@ -234,9 +220,7 @@ class RunningAttacks:
 
     def _played(self, condition: Condition, row: Mapping[str, Any]) -> dict[str, Any]:
         game = self._game(condition, row)
-        clean = (
-            search_words(game, "beam", width=1).fell != 1
-        )  # the first question is the text itself
+        clean = search_words(game, "beam", width=1).fell != 1  # first it asks the text itself
         game = self._game(condition, row)
         values = {key: None for key in MEASURES}
         if clean and game.of.sizes:

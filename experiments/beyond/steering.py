@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +15,10 @@ from torch import Tensor
 from experiments.beyond.concept import OPPOSITE, TARGET, prompts
 from experiments.beyond.steering_laws import GRIDS, LOG, SteeringLaws
 from experiments.experiment import Experiment, Report, once
-from pidlib.analysis import (
-    steering_of_size,
-    steering_size,
-)
+from pidlib.analysis import steering_of_size, steering_size
 from pidlib.data.batches import batches, encode
 from pidlib.data.nli import load_nli
+from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import configuration_hash
 from pidlib.io.embedded import SMOLLM2
@@ -72,9 +69,9 @@ class SteeringTrial(Experiment):
             "data": {"name": self.loss_on, "n": len(texts), "sha256": configuration_hash(texts)},
             "model": {"name": self.model, "sha256": SMOLLM2.packages[0][2]},
             "counts": {"prompts": len(running.prompts["test"]), "texts": len(texts)},
-            "selection": {law: {k: v for k, v in of.items() if k != "of"} for law, of in chosen.items()},
-            "examples": {k: {i: v for i, v in of.items() if i != "of"} for k, of in examples.items()},
-        }  # fmt: skip
+            "selection": chosen,
+            "examples": examples,
+        }
 
 
 class RunningSteering(SteeringLaws):
@@ -174,10 +171,7 @@ class RunningSteering(SteeringLaws):
         """Log-odds of a word of the target's mood against one of the opposite, after each prompt."""
         values = np.zeros(len(self.prompts[part]))
         rows = [{"text": text} for text in self.prompts[part]]
-        with (
-            torch.inference_mode(),
-            nullcontext() if control is None else control.attached(self.model),
-        ):
+        with torch.inference_mode(), under(control, self.model):
             for batch in batches(self.tokenizer, rows, 16):
                 logits = self.model(**batch.inputs).logits
                 mask = batch.inputs["attention_mask"]
@@ -190,10 +184,7 @@ class RunningSteering(SteeringLaws):
     def losses(self, control: Any) -> np.ndarray:
         """Mean loss a token, in nats, of each neutral text."""
         values = np.zeros(len(self.loss_rows))
-        with (
-            torch.inference_mode(),
-            nullcontext() if control is None else control.attached(self.model),
-        ):
+        with torch.inference_mode(), under(control, self.model):
             for batch in batches(self.tokenizer, self.loss_rows, 16):
                 ids, mask = batch.inputs["input_ids"], batch.inputs["attention_mask"][:, 1:]
                 seen = self.model(**batch.inputs).logits[:, :-1].float().log_softmax(-1)
@@ -210,9 +201,7 @@ class RunningSteering(SteeringLaws):
             except ValueError as error:  # a law that cannot be so large, or so small
                 self.report(f"{key}: {error}")
                 return {"size": None}
-            bare = (
-                getattr(control, "controller", control) if isinstance(control, Placebo) else control
-            )
+            bare = control.controller if isinstance(control, Placebo) else control
             on = encode(self.tokenizer, [{"text": t} for t in self.prompts["test"]])
             size = 0.0 if bare is None else steering_size(self.model, on, bare)
             odds, loss = self.log_odds(control, "test"), self.losses(control)
@@ -224,13 +213,6 @@ class RunningSteering(SteeringLaws):
 
         about = {"key": key, "trial": configuration_hash(self.trial.configuration)}
         if not key.startswith(("none", "random", "shuffled")):
-            law = (
-                key.split(":")[0]
-                if key.endswith(("rotated", "reversed"))
-                else key.rpartition(",")[0]
-            )
-            law = next(
-                name for name in sorted(GRIDS, key=len, reverse=True) if key.startswith(name)
-            )
+            law = max(filter(key.startswith, GRIDS), key=len)
             about["setting"] = self.chosen(law)["setting"]
         return once(self.folder / f"{key.replace(':', '')}.json", about, judge)

@@ -7,7 +7,6 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +24,7 @@ from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.gradient import pgd
 from pidlib.data.images import CLOTHES, corrupted, image_batches, load_fashion
 from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import pack, unpack
 from pidlib.models import load_image_model
@@ -61,7 +61,7 @@ class Judged(NamedTuple):
 
     def attached(self) -> Any:
         """The control in place, if there is one."""
-        return nullcontext() if self.control is None else self.control.attached(self.model)
+        return under(self.control, self.model)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from pidlib.data.batches import texts
-from pidlib.evaluation.accuracy import scores
+from pidlib.evaluation.accuracy import scores, under
 
 Rows = Sequence[Mapping[str, Any]]
 Draw = Callable[[Rows, int], np.ndarray]  # rows, how many draws: logits (N, draws, labels)
@@ -72,9 +72,7 @@ def plain(model: Any, tokenizer: Any, summary: str = "none", control: Any = None
     """The model itself, or under a control, as a rival among rivals."""
 
     def draw(rows: Rows, draws: int) -> np.ndarray:
-        if control is None:
-            return scores(model, tokenizer, rows, BATCH)[:, None]
-        with control.attached(model):
+        with under(control, model):
             return scores(model, tokenizer, rows, BATCH)[:, None]
 
     return Rival(summary, draw)

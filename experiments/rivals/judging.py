@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import once
+from experiments.experiment import once, one_by_one
 from experiments.rivals.answers import Rival, Rows, margins, right
 from experiments.rivals.search import searched
 from pidlib.data.perturbations import Candidates
@@ -68,27 +67,19 @@ class Judge:
     ) -> list[list]:
         """Of each row: what held, by level, and under fresh draws, and how many texts were asked."""
         path, rows = self.folder / f"{name} {SEARCHED}.jsonl", self.sets[SEARCHED]
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        header = json.dumps(settings)
-        if lines and lines[0] != header:
-            raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
-        done = [json.loads(line) for line in lines[1:]]
-        with path.open("a", encoding="utf-8") as file:
-            if not lines:
-                file.write(header + "\n")
-            for row in rows[len(done) :]:
-                of = choices(row["hypothesis"], self.source, self.most)
-                asked = partial(_margins, rival, row)
-                if guide is None:
-                    found = searched(of, asked)
-                else:
-                    found = searched(of, asked, partial(_margins, guide, row), first=4)
-                worst = {**row, "hypothesis": found.worst}
-                holds = found.clean and again is not None and bool(right(again, [worst])[0])
-                done.append([list(found.held), holds, found.asked])
-                file.write(json.dumps(done[-1]) + "\n")
-                file.flush()
-        return done
+
+        def ask(row: Mapping[str, Any]) -> list:
+            of = choices(row["hypothesis"], self.source, self.most)
+            asked = partial(_margins, rival, row)
+            if guide is None:
+                found = searched(of, asked)
+            else:
+                found = searched(of, asked, partial(_margins, guide, row), first=4)
+            worst = {**row, "hypothesis": found.worst}
+            holds = found.clean and again is not None and bool(right(again, [worst])[0])
+            return [list(found.held), holds, found.asked]
+
+        return list(one_by_one(path, settings, rows, ask))
 
 
 def _packed(rival: Rival, rows: Rows) -> dict[str, str]:

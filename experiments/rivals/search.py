@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pidlib.evaluation.exact import LEVELS, WIDTH, Choices
-
-Margins = Callable[[Sequence[str]], np.ndarray]
+from pidlib.evaluation.exact import LEVELS, WIDTH, Choices, Margins
+from pidlib.evaluation.word_game import grown
 
 
 class Searched(NamedTuple):
@@ -30,9 +28,9 @@ class Searched(NamedTuple):
 
 
 def searched(
-    of: Choices, margins: Margins, guide: Margins | None = None, width: int = WIDTH, first: int = 16
+    of: Choices, margins: Margins, guide: Margins | None = None, first: int = 16
 ) -> Searched:
-    """Change a further word in each step, of the `width` most harmful texts of the last one.
+    """Change a further word in each step, of the `WIDTH` most harmful texts of the last one.
 
     Every swap of one word is met. A guide, such as the margins of the model without the rival,
     says in which order the texts of a step are asked; the order saves answers and decides nothing
@@ -44,10 +42,10 @@ def searched(
         return Searched(False, (False,) * len(LEVELS), worst, asked)
     kept = [(0,) * len(of.sizes)]
     for _ in of.sizes:
-        grown = _grown(kept, of.sizes)
-        texts = [of.written(choice) for choice in grown]
+        wider = grown(kept, of.sizes)
+        texts = [of.written(choice) for choice in wider]
         order = range(len(texts)) if guide is None else np.argsort(guide(texts), kind="stable")
-        grown, texts = [grown[k] for k in order], [texts[k] for k in order]
+        wider, texts = [wider[k] for k in order], [texts[k] for k in order]
         values, size = [], first
         while len(values) < len(texts) and (not values or min(values) > 0):
             values += margins(texts[len(values) : len(values) + size]).tolist()
@@ -58,18 +56,5 @@ def searched(
         held.append(min(values) > 0)
         if not held[-1]:
             break
-        kept = [grown[k] for k in np.argsort(values, kind="stable")[:width]]
+        kept = [wider[k] for k in np.argsort(values, kind="stable")[:WIDTH]]
     return Searched(True, tuple(all(held[:k]) for k in (1, 2, len(held))), worst, asked)
-
-
-def _grown(kept: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """All choices with one more word changed."""
-    return list(
-        dict.fromkeys(
-            (*choice[:k], j, *choice[k + 1 :])
-            for choice in kept
-            for k, size in enumerate(sizes)
-            if choice[k] == 0
-            for j in range(1, size)
-        )
-    )

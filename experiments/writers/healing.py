@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import perturbed_rows
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.spelling import SpellingNormaliser
+from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import configuration_hash
 from pidlib.io.checkpoints import Checkpoint
@@ -290,6 +291,4 @@ def _foreign(control: Estimator, model: Any) -> Iterator[Any]:
 
 
 def _under(heal: Heal, model: Any) -> AbstractContextManager:
-    if heal.control is None:
-        return nullcontext()
-    return _foreign(heal.control, model) if heal.foreign else heal.control.attached(model)
+    return _foreign(heal.control, model) if heal.foreign else under(heal.control, model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -128,6 +127,7 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
     from pidlib.attacks.attack import attack as run
     from pidlib.attacks.outcomes import attack_table
+    from pidlib.evaluation.accuracy import under
 
     started, team = perf_counter(), processes()
     model, tokenizer = _model(settings)
@@ -144,7 +144,7 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
     if team.count > 1:
         mine, part = list(team.share(ids)), part_of(log, team)
         begin_part(log, part, mine)
-    with nullcontext() if control is None else control.attached(model):
+    with under(control, model):
         outcomes = run(
             model,
             tokenizer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,11 +186,16 @@ def transfer(
     """
     answers: dict[str, dict[str, np.ndarray]] = {}
     for name, controller in controllers.items():
-        with controller.attached(model) if controller is not None else nullcontext():
+        with under(controller, model):
             answers[name] = {
                 key: right_answers(model, tokenizer, rows) for key, rows in sets.items()
             }
     return answers
+
+
+def under(control: Any, model: Any) -> AbstractContextManager:
+    """The context in which a model is controlled, or not (None)."""
+    return nullcontext() if control is None else control.attached(model)
 
 
 def predict(

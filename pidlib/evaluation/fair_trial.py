@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from pidlib.evaluation.accuracy import (
     compare,
     right_answers,
     transfer,
+    under,
 )
 from pidlib.evaluation.exact import exact_robustness
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
@@ -255,7 +255,7 @@ def fair_trial(
         bits = [right_answers(model, tokenizer, texts) for texts in against]
         right["control"]["adaptive"] = np.all(bits, axis=0)
     for name, control in list(conditions.items())[:2] if exact else ():
-        with nullcontext() if control is None else control.attached(model):
+        with under(control, model):
             few = tqdm(clean[:exact], f"exact, {name}", unit="example", disable=not progress)
             right[name]["exact"] = np.array([_holds(model, tokenizer, row, source) for row in few])
     return FairTrial(", ".join(recipes), right)
@@ -269,7 +269,7 @@ def _attacked(
     for key, control in zip(ATTACKED, (None, controller), strict=True):
         log = Path(folder) / f"{settings['recipe']}-{key}.jsonl" if folder else None
         about = None if control is None else {"control": control.summary()}
-        with nullcontext() if control is None else control.attached(model):
+        with under(control, model):
             outcomes = attack(model, tokenizer, rows, log=log, about=about, **settings)
         texts.append(transfer_rows(rows, outcomes))
     return texts

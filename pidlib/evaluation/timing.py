@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from pidlib.controller import Controller
 from pidlib.data.batches import batches
+from pidlib.evaluation.accuracy import under
 
 
 class Ratio(NamedTuple):
@@ -72,8 +73,8 @@ def operations(
     controller: Controller | None = None,
 ) -> int:
     """Count the floating-point operations of the products in forward calls."""
-    attached = nullcontext() if controller is None else controller.attached(model)
-    with torch.inference_mode(), FlopCounterMode(display=False) as counter, attached:
+    counted = FlopCounterMode(display=False)
+    with torch.inference_mode(), counted as counter, under(controller, model):
         for batch in inputs:
             model(**batch)
     return counter.get_total_flops()

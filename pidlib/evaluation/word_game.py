@@ -271,10 +271,10 @@ def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
     return Asked(game.fell, game.last, game.queries)
 
 
-def _grown(game: WordGame, kept: Sequence[Choice]) -> list[Choice]:
+def grown(kept: Sequence[Choice], sizes: Sequence[int]) -> list[Choice]:
     """All texts with one more word changed."""
     return list(dict.fromkeys(
-        _with(choice, k, j) for choice in kept for k, size in enumerate(game.of.sizes)
+        _with(choice, k, j) for choice in kept for k, size in enumerate(sizes)
         if choice[k] == 0 for j in range(1, size)
     ))  # fmt: skip
 
@@ -342,7 +342,7 @@ def _neighbour(game: WordGame, choice: Choice, random: np.random.Generator) -> C
 
 def _beam(game: WordGame, width: int = 3, objective: str = "margin") -> None:
     kept = [game.none]
-    while wanted := _grown(game, kept):
+    while wanted := grown(kept, game.of.sizes):
         values = game.ask(wanted, objective)
         kept = [wanted[k] for k in np.argsort(-values, kind="stable")[:width]]
 
