@@ -13,6 +13,7 @@ from typing import Any
 
 from pidlib.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import write_json
+from pidlib.io.strict_json import explained
 
 CONFIGS = Path(__file__).parent / "configs"
 EXPERIMENTS = {
@@ -120,20 +121,13 @@ def _path(config: str | Path) -> Path:
 
 def _checked(settings: type[Experiment], given: Mapping[str, Any], where: str) -> Experiment:
     """Make an experiment of a mapping; a wrong field is named."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
     try:
-        return TypeAdapter(settings).validate_json(json.dumps(given, default=str))
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        if problem["type"] == "unexpected_keyword_argument":
-            known = list(settings.__dataclass_fields__)
-            raise ValueError(f"{where}: unknown {place!r}; known: {known}") from None
-        cause = problem.get("ctx", {}).get("error")
-        if isinstance(cause, ValueError):  # of the settings themselves: it names the value
-            raise ValueError(f"{where}: {cause}") from None
-        raise ValueError(f"{where}: {place} is {problem['input']!r}: {problem['msg']}") from None
+        with explained(settings.__dataclass_fields__):
+            return TypeAdapter(settings).validate_json(json.dumps(given, default=str))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def record(

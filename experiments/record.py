@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -26,7 +25,7 @@ from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.detection import Detector, auroc, doubt
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.trial_results import ADAPTIVE, RESTARTED, WIDENED, pack, unpack
-from pidlib.io.files import write_json
+from pidlib.io.files import whole, write_json
 from pidlib.models import load_model
 
 
@@ -82,10 +81,8 @@ class RunningTrial:
                     about=_about(condition),
                 )
             stored = self.results / "attacks" / log.name
-            stored.parent.mkdir(parents=True, exist_ok=True)
-            partial_copy = stored.with_suffix(".partial")
-            shutil.copyfile(log, partial_copy)
-            os.replace(partial_copy, stored)
+            with whole(stored) as copy:
+                shutil.copyfile(log, copy)
             self.report(f"{log.stem}: {attack_table(outcomes)}")
 
     def judge(self) -> dict[str, Any]:

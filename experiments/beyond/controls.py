@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from scipy.cluster.vq import kmeans2
 
 from experiments.experiment import Report, once
@@ -25,6 +25,7 @@ from pidlib.estimation.selection import Tried, best_affordable
 from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.evaluation.results import configuration_hash
 from pidlib.hooks import find_blocks
+from pidlib.io.files import write_tensors
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 from pidlib.theory.riccati import riccati
@@ -57,8 +58,7 @@ class JacobianControls:
     def _tensors(self, name: str, compute: Callable[[], dict]) -> dict[str, torch.Tensor]:
         path = self.folder / f"{name}.safetensors"
         if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_file({k: v.contiguous() for k, v in compute().items()}, path)
+            write_tensors(path, compute())
         return load_file(path)
 
     @cached_property

@@ -179,15 +179,11 @@ class RunningFairness:
         made["estimate, x_0"] = ("estimate", lambda model: self._estimate.attached(model))
         made["fine-tuned"] = ("fine-tuned", lambda model: weights_of(model, self.tuned[0]))
         agreed = replace(first, rank=4, places="agreed")
-        made["placebo: random directions"] = ("placebo", self._random(agreed).attached)
+        source, d = torch.Generator().manual_seed(self.trial.seed), len(agreed.means[0])
+        frame = torch.linalg.qr(torch.randn(d, 4, generator=source).double())[0]
+        made["placebo: random directions"] = ("placebo", partial(turned, agreed, frame=frame))
         made["placebo: turned"] = ("placebo", partial(turned, agreed, seed=self.trial.seed))
         return {name: of for name, of in made.items() if name not in self.trial.without}
-
-    def _random(self, control: SwapFeedback) -> _Elsewhere:
-        """The same words, moved along random directions; marks stay."""
-        source = torch.Generator().manual_seed(self.trial.seed)
-        frame = torch.linalg.qr(torch.randn(len(control.means[0]), 4, generator=source).double())[0]
-        return _Elsewhere(control, frame)
 
     @cached_property
     def _leace(self) -> Any:
@@ -318,15 +314,3 @@ class RunningFairness:
         }
         return {"rows": len(self.fit_rows), "energies": energies,
                 "threshold": round(self.feedback.threshold, 3)}  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class _Elsewhere:
-    """A control whose directions, but not whose marks, are others."""
-
-    control: SwapFeedback
-    frame: torch.Tensor
-
-    def attached(self, model: Any) -> AbstractContextManager:
-        """Attach it."""
-        return turned(self.control, model, frame=self.frame)

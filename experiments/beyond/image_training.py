@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from experiments.experiment import Report
 from pidlib.data.images import CLOTHES
-from pidlib.io.files import write_json
+from pidlib.io.files import write_json, write_tensors
 from pidlib.models import ResidualCNN, load_image_model
 
 BATCH = 128
@@ -64,9 +63,8 @@ def train(
 def keep_model(model: nn.Module, folder: Path) -> nn.Module:
     """Write a model in half precision, and read back what others will read."""
     if isinstance(model, ResidualCNN):
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {n: w.half().contiguous() for n, w in model.state_dict().items()}
-        save_file(weights, folder / "model.safetensors")
+        weights = {name: weight.half() for name, weight in model.state_dict().items()}
+        write_tensors(folder / "model.safetensors", weights)
         sizes = {k: getattr(model.config, k) for k in ("num_hidden_layers", "hidden_size")}
         write_json(folder / "config.json", {"model_type": "residual-cnn"} | sizes)
     else:

@@ -115,10 +115,8 @@ class RunningAttacks:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The first rows of the exact trial."""
-        start = self.trial.after
-        return [
-            dict(r) for r in load_nli(self.trial.data).select(range(start, start + self.trial.n))
-        ]
+        start, rows = self.trial.after, load_nli(self.trial.data)
+        return rows.select(range(start, start + self.trial.n)).to_list()
 
     def truth(self, results: Path, games: Mapping[str, Sequence[Mapping]]) -> dict[str, Any]:
         """Rows right under every choice of all words, where known, of the recorded exact trial.

@@ -117,6 +117,8 @@ def explained(known: Iterable[str] = ()) -> Iterator[None]:
         if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             hint = f"; known: {list(known)}" if known else ""
             raise ValueError(f"unknown {told(place)}{hint}") from None
+        if isinstance(cause := first.get("ctx", {}).get("error"), ValueError):  # it names the value
+            raise ValueError(str(cause)) from None
         if first["type"] == "missing":
             raise ValueError(f"{place} is missing") from None
         rule = first["msg"].replace("Input should be", "it has to be")
