@@ -140,9 +140,5 @@ def _watched(network: Any) -> Iterator[list[float]]:
     def after(*_: Any) -> None:
         spent[0] += time.perf_counter() - began.pop()
 
-    hooks = [network.register_forward_pre_hook(before), network.register_forward_hook(after)]
-    try:
+    with network.register_forward_pre_hook(before), network.register_forward_hook(after):
         yield spent
-    finally:
-        for hook in hooks:
-            hook.remove()

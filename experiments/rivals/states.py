@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -105,10 +105,8 @@ def editing(model: Any, edit: Edit, real: Tensor, layers: tuple[int, ...]) -> It
         x = edit(blocks.depth, output[0] if whole else output, real)
         return (x, *output[1:]) if whole else x
 
-    last = blocks.modules[-1].register_forward_hook(after) if blocks.depth in layers else None
-    try:
-        with blocks.control(lambda t, x, _mask: edit(t, x, real), layers=before):
-            yield
-    finally:
-        if last is not None:
-            last.remove()
+    last = nullcontext()
+    if blocks.depth in layers:
+        last = blocks.modules[-1].register_forward_hook(after)
+    with last, blocks.control(lambda t, x, _mask: edit(t, x, real), layers=before):
+        yield

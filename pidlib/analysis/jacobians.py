@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
@@ -59,14 +60,11 @@ def block_functions(
     def note(_module: nn.Module, args: tuple, kwargs: dict) -> None:
         given.append((args, kwargs))
 
-    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in blocks.modules]
-    try:
-        with torch.no_grad(), blocks.reading() as values:
-            blocks.model(**uncached(blocks.model, inputs))
-            states = [x.clone() for x in values]
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as hooks, torch.no_grad(), blocks.reading() as values:
+        for module in blocks.modules:
+            hooks.enter_context(module.register_forward_pre_hook(note, with_kwargs=True))
+        blocks.model(**uncached(blocks.model, inputs))
+        states = [x.clone() for x in values]
 
     def function(module: nn.Module, args: tuple, kwargs: dict) -> Callable[[Tensor], Tensor]:
         name = None if args else next(k for k, v in kwargs.items() if v is not None)

@@ -55,13 +55,10 @@ class Victim(ta.models.wrappers.ModelWrapper):
             return taken[-1]
 
         hook = self.model.get_input_embeddings().register_forward_hook(take)
-        try:
-            with self._evaluating(), torch.enable_grad():
-                logits = self.model(**inputs).logits.float()
-                loss = torch.nn.functional.cross_entropy(logits, logits.argmax(-1))
-                (gradient,) = torch.autograd.grad(loss, taken[0])
-        finally:
-            hook.remove()
+        with hook, self._evaluating(), torch.enable_grad():
+            logits = self.model(**inputs).logits.float()
+            loss = torch.nn.functional.cross_entropy(logits, logits.argmax(-1))
+            (gradient,) = torch.autograd.grad(loss, taken[0])
         self._gradients += 1
         return {"ids": inputs["input_ids"], "gradient": gradient[0].cpu().numpy()}
 

@@ -6,8 +6,8 @@ play one game: words of `choices`, and at most so many texts answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
@@ -164,15 +164,10 @@ class WordGame:
             value = -margin if objective == "margin" else loss
             return torch.autograd.grad(value.sum(), added)[0]
 
-    @contextmanager
-    def _shifted(self, by: Tensor) -> Iterator[None]:
-        """Add vectors (l, d) to the embeddings of a text's tokens."""
+    def _shifted(self, by: Tensor) -> AbstractContextManager:
+        """Add vectors (l, d) to the embeddings of a text's tokens, while the context lasts."""
         table = self.model.get_input_embeddings()
-        hook = table.register_forward_hook(lambda _m, _a, output: output + by)
-        try:
-            yield
-        finally:
-            hook.remove()
+        return table.register_forward_hook(lambda _m, _a, output: output + by)
 
     def _member(self, at: Choice) -> Tensor:
         """Which tokens belong to each changing word, (words, l)."""
