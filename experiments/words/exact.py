@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Experiment, Report, one_by_one
 from experiments.record import counted, packed
 from experiments.words.contrast import Contenders
 from pidlib.attacks.attacker import weights_sha256
@@ -121,23 +121,11 @@ class ExactTrial(Experiment):
 
 
 def _kept(
-    ask: Callable[..., Any], condition: Condition, rows: Sequence[dict], path: Path,
-    settings: Mapping[str, Any],
-) -> list[Any]:  # fmt: skip
+    ask: Callable[..., Any], of: Condition, rows: Sequence[dict], path: Path, settings: Mapping
+) -> list[Any]:
     """What is asked of each row; a line of a file each, after one of settings."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    if lines and json.loads(lines[0]) != settings:
-        raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
-    with path.open("a", encoding="utf-8") as file, condition.attached():
-        if not lines:
-            lines = [json.dumps(settings)]
-            file.write(f"{lines[0]}\n")
-        for row in rows[len(lines) - 1 :]:
-            lines.append(json.dumps(ask(condition.model, condition.tokenizer, row)))
-            file.write(f"{lines[-1]}\n")
-            file.flush()
-    return [json.loads(line) for line in lines[1:]]
+    with of.attached():
+        return list(one_by_one(path, settings, rows, lambda row: ask(of.model, of.tokenizer, row)))
 
 
 def about(condition: Condition) -> dict[str, str]:
