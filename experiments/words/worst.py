@@ -90,7 +90,7 @@ class WorstCase(Experiment):
                 key: self._attack(rows, condition, f"{key} {name}", source, results, runs)
                 for key, source in attacks.items()
             }
-            report(f"{name}: { {k: _robust(of).sum() for k, of in outcomes[name].items()} }")
+            report(f"{name}: { {k: int(_robust(of).sum()) for k, of in outcomes[name].items()} }")
         if only:
             return None
         sets = stored_texts(rows, sorted((results / "attacks").glob(f"{self.data}-*.jsonl")))

@@ -63,7 +63,7 @@ def test_the_figure_holds_every_position_of_its_two_sliders():
 
 
 def test_the_rows_tell_what_the_figure_shows_first():
-    rows = {row["control cost c"]: row for row in excursion_rows()}
+    rows = {row["price c"]: row for row in excursion_rows()}
     assert list(rows) == ["no control", *(f"{cost:g}" for cost in PRINTED[1:])]
     run = excursion(10.0, START[1])
     assert rows["10"][f"left at block {STRUCK}"] == f"{run.kept[STRUCK]:.3f}"
