@@ -322,7 +322,7 @@ def test_front_page_has_one_light_figure_with_its_numbers(site):
     assert len(boxes) == 1 and len(str(boxes[0])) < 150_000
     sliders = json.loads(boxes[0].script.string)["layout"]["sliders"]
     assert [dial["currentvalue"]["prefix"] for dial in sliders] == [
-        "control cost c = ",
+        "price c = ",
         "later pushes = ",
     ]
     table = next(t for t in tables("book/intro") if t[0][0] == "no control")
