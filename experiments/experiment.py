@@ -25,7 +25,7 @@ EXPERIMENTS = {
     "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
-    "worst": "experiments.words.worst.WorstCase",
+    "worst": "experiments.words.worst.WorstTrial",
     "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
     "healing": "experiments.writers.healing.Healing",

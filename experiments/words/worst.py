@@ -44,7 +44,7 @@ SWARM = "stock swarm"
 
 
 @dataclass(frozen=True)
-class WorstCase(Experiment):
+class WorstTrial(Experiment):
     """Contenders on the first rows of a data set, under whatever was found against anybody."""
 
     data: str = "snli-test"

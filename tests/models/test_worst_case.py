@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.experiment import record
-from experiments.words.worst import SWARM, WorstCase, full_width, stored_texts
+from experiments.words.worst import SWARM, WorstTrial, full_width, stored_texts
 from pidlib.attacks import attack
 from pidlib.data.edits import rebuild
 from pidlib.data.nli import load_nli
@@ -16,7 +16,7 @@ from pidlib.models import load_model
 
 N = 6
 LOG = "captions-minilm-nli-textfooler.jsonl"
-TRIAL = WorstCase(
+TRIAL = WorstTrial(
     "captions", n=N, trials=(), contenders=("none", "P-D 99 %"), swarmed=("none",),
     swarmed_n=3, swarm=(3, 2), resources="lexicon",
 )  # fmt: skip
