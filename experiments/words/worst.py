@@ -6,7 +6,7 @@ The result holds, for each contender and set, right answers and out of how many:
   the stored logs; `union`: under all of them;
 - `own`: under the attacks that saw the contender itself, as the recorded trials counted them or,
   by recipe, as they ran here (`adaptive a2t`); `stock swarm`: under PSO at its stock size, too;
-- `worst`: under all of that;
+- `worst`: under all of that; a row that an attack did not take counts as withstanding it;
 - `unseen words`, `unseen letters`: under every swap of a word for WordNet's that PPDB does not
   list, and of a letter for its full-width form, which nothing here was fitted to.
 """
@@ -87,7 +87,7 @@ class WorstTrial(Experiment):
             if name in self.attacked:
                 attacks |= {recipe: self.resources for recipe in RECIPES}
             outcomes[name] = {
-                key: self._attack(rows, condition, f"{key} {name}", source, results, runs)
+                key: self._attack(rows, condition, name, key, source, results, runs)
                 for key, source in attacks.items()
             }
             report(f"{name}: { {k: int(_robust(of).sum()) for k, of in outcomes[name].items()} }")
@@ -125,18 +125,18 @@ class WorstTrial(Experiment):
         return source
 
     def _attack(
-        self, rows: Sequence[dict], condition: Condition, name: str, source: Any, results: Path,
-        runs: Path,
+        self, rows: Sequence[dict], condition: Condition, name: str, key: str, source: Any,
+        results: Path, runs: Path,
     ) -> list[Outcome]:  # fmt: skip
-        """Outcomes of an attack that sees the contender."""
-        recipe = "pso" if name.startswith(SWARM) else name.split()[0]
-        log = f"{self.data}-{self.model}-worst-{'-'.join(name.replace(' %', '').split())}.jsonl"
+        """Outcomes of an attack that sees the contender: a recipe, or PSO at its stock size."""
+        swarm, of = key == SWARM, f"{key} {name}".replace(" %", "").split()
+        log = f"{self.data}-{self.model}-worst-{'-'.join(of)}.jsonl"
         with condition.attached():
             outcomes = attack(
                 condition.model,
                 condition.tokenizer,
-                rows[: self.swarmed_n if name.startswith(SWARM) else self.attacked_n],
-                recipe=recipe,
+                rows[: self.swarmed_n if swarm else self.attacked_n],
+                recipe="pso" if swarm else key,
                 resources=source,
                 seed=self.seed,
                 log=runs / log,
