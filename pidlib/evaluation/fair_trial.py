@@ -30,6 +30,7 @@ from pidlib.evaluation.trial_results import ADAPTIVE, answers
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
 ATTACKED = ("transfer", "adaptive")
 MISSES = "Does it miss changes of meaning?"
+RELIABLE = "Do texts made for it break it more?"  # no: unreliable, the search that sees it is weak
 LAST = (
     ("adaptive", "Does it help if the attacker sees it?", 1),
     ("exact", "Does it help under every swap?", 1),
@@ -140,6 +141,9 @@ class FairTrial:
             if key in self.right["control"]:
                 gain = self.gain(key)
                 lines.append((question, _read(*gain.interval(), sign), str(gain)))
+        if "adaptive" in (own := self.right["control"]):
+            more = compare(own["adaptive"], own["transfer"][: len(own["adaptive"])])
+            lines.append((RELIABLE, _read(*more.interval()), str(more)))
         return lines
 
     def card(self, title: str) -> str:

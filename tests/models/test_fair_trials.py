@@ -10,7 +10,7 @@ import torch
 from datasets import Dataset
 
 from pidlib.estimation.encoding import SynonymEncoding
-from pidlib.evaluation.accuracy import bootstrap, predict
+from pidlib.evaluation.accuracy import bootstrap, compare, predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
@@ -195,7 +195,7 @@ def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):
     assert [len(trial.right[c]["exact"]) for c in ("none", "control")] == [4, 4]
     assert "noise 0" in trial.right and "contrast" in trial.right["noise 0"]
     questions = [question for question, _, _ in trial.answers()]
-    assert questions[-1] == "Does it miss changes of meaning?"
+    assert questions[-2] == "Does it miss changes of meaning?"
     assert max(map(len, str(trial).splitlines())) <= 80  # of a terminal
     assert trial.card("a title").count("Does it miss") == 1
     assert list(trial.table()[0]) == [
@@ -249,11 +249,16 @@ def test_the_answers_follow_the_intervals():
     lines = str(trial).splitlines()
     assert max(map(len, lines)) <= 78
     counts = [line.strip() for line in lines if line.lstrip().startswith("(")]
-    assert counts == ["(" + str(trial.gain(k)).split(" (")[1] for k in trial.right["control"]]
+    more = compare(*(trial.right["control"][key] for key in ("adaptive", "transfer")))
+    gains = [*map(trial.gain, trial.right["control"]), more]
+    assert counts == ["(" + str(gain).split(" (")[1] for gain in gains]
+    assert told["Do texts made for it break it more?"] == "yes"
     worse = made(p=(0.5, 0.2, 0.5, 0.1))
     told = {question: answer for question, answer, _ in worse.answers()}
     assert told["Does it help against transfer?"] == "no"
     assert told["More than the placebo noise?"] == "no"
+    # texts that never saw it break more than those made for it: the trial is unreliable
+    assert told["Do texts made for it break it more?"] == "no"
     mean, low, high = trial.beyond("noise")
     by_hand = trial.right["control"]["transfer"] - np.mean(
         [trial.right[f"noise {k}"]["transfer"] for k in (0, 1)], axis=0
@@ -273,6 +278,7 @@ def test_the_card_says_which_answers_are_good():
     transfer, noise = "Does it help against transfer?", "More than the placebo noise?"
     assert [side[transfer] for side in sides] == ["good", "bad"]
     assert [side[noise] for side in sides] == ["open", "bad"]
+    assert [side["Do texts made for it break it more?"] for side in sides] == ["good", "bad"]
     none, control = (helps.right[name] for name in ("none", "control"))
     control["clean"] = np.zeros(400, dtype=bool)  # it costs all of clean accuracy
     assert "| yes | bad |" in helps.card("a title")
