@@ -64,10 +64,12 @@ def opened(context, name: str, site: Path = STORED):
     """A page whose figures and mathematics are drawn."""
     page = context.new_page()
     page.goto((site / f"{name}.html").as_uri(), wait_until="load")
+    page.eval_on_selector_all("img[loading]", "(all) => all.forEach((e) => (e.loading = 'eager'))")
     for box in page.query_selector_all(".book-plotly"):
         box.scroll_into_view_if_needed()
     page.wait_for_function(
         "() => [...document.querySelectorAll('.book-plotly')].every(b => b.dataset.drawn)"
+        " && [...document.images].every((e) => e.complete)"
         " && [...document.querySelectorAll('article .math')]"
         ".every(m => m.querySelector('mjx-container'))"
     )

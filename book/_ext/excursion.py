@@ -78,11 +78,7 @@ def excursion_figure() -> go.Figure:
     for cost in COSTS:
         for push in PUSHES:
             bare, held = excursion(None, push), excursion(cost, push)
-            # each control is a vertical step: from x_t to x_t + u_t, at the same t
-            steps = np.column_stack([held.outside[:-1], held.kept]).ravel()
-            path = [np.repeat(blocks, 2)[:-1], np.append(steps, held.outside[-1])]
-            still = [[0, BLOCKS], [0.0, 0.0]]
-            shown = (path, [blocks, bare.outside], still)
+            shown = (_path(held), _path(bare), [[0, BLOCKS], [0.0, 0.0]])
             frames[_label(cost), _label(push)] = dict(zip(LINES, shown, strict=True))
     return slider(
         blocks,
@@ -110,6 +106,13 @@ def excursion_rows() -> list[dict[str, str]]:
         }
         for cost, run in runs.items()
     ]
+
+
+def _path(run: Excursion) -> list[np.ndarray]:
+    """A run as a line of vertical steps: a control before each block, a push in its middle."""
+    across = np.add.outer(np.arange(BLOCKS), [0, 0, 0.5, 0.5])
+    up = np.column_stack([run.outside[:-1], run.kept, run.kept, run.outside[1:]])
+    return [np.append(across, BLOCKS), np.append(up, run.outside[-1])]
 
 
 def _label(value: float) -> str:

@@ -20,7 +20,7 @@ SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the styl
 HEARD = {
     "ordinary": "ordinary pairs",
     "counterfactual": "rewritten\nby people",
-    "edited": "one word\nchanged",
+    "edited": "one word turns\nthe meaning",
 }
 
 

@@ -50,13 +50,19 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
+    from pidlib.evaluation import ADAPTIVE, answers, compare  # slow to import
+
     values, ends = zip(*before_and_after(trial), strict=True)
-    numbers = zip((f"{v:+.1f}" for v in values), ends, strict=True)
     before, after = (
-        f"<b>{v}</b><em>95 % interval {e}</em>".replace("-", "\N{MINUS SIGN}") for v, e in numbers
+        f"<b>{v:+.1f}</b><em>95 % interval {e}</em>".replace("-", "\N{MINUS SIGN}")
+        for v, e in zip(values, ends, strict=True)
     )
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
+    bits = [answers(trial, name, RECIPE) for name in ("none", PD)]
+    few = len(answers(trial, PD, ADAPTIVE + RECIPE))
+    alike = compare(*(of[:few] for of in bits)).gain
     small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker is a program, TextFooler, that swaps words for synonyms."
+    small += f" The first number is of {len(bits[0]):,} pairs, the second of {few:,} of them; on these the first is {100 * alike:+.1f}."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
