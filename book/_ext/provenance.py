@@ -33,7 +33,8 @@ def box(names: list[str], redraw: str, folder: Path = RESULTS) -> str:
 
 def groups(names: list[str]) -> list[str]:
     """Results one by one; the logs of attacks on one model and data set as one."""
-    return list(dict.fromkeys(re.sub(r"-[^-]+\.jsonl$", "-*.jsonl", name) for name in names))
+    log = r"-(adaptive-.*|[^-]+)\.jsonl$"
+    return list(dict.fromkeys(re.sub(log, "-*.jsonl", name) for name in names))
 
 
 def item(name: str, names: list[str], folder: Path) -> str:
@@ -80,8 +81,7 @@ def add_lines(app, doctree):
     path = Path(app.env.doc2path(app.env.docname))
     if path.suffix != ".ipynb":
         return
-    notebook = nbformat.read(path, as_version=4)
-    here = path.relative_to(app.srcdir)
+    notebook, here = nbformat.read(path, as_version=4), path.relative_to(app.srcdir)
     wrong = stale(notebook)
     for text in wrong:
         LOGGER.warning("stale provenance: %s; run: %s %s", text, RUN, here, location=str(here))
