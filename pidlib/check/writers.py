@@ -42,14 +42,14 @@ def later_tokens(answer: Answer) -> Cases:
     return "padding on either side, and rows that are shorter than k"
 
 
-@exercise("what w^T x lacks of b, if anything, along w, over |w|^2")
+@exercise("what nu^T x lacks of b, if anything, along nu, over |nu|^2")
 def half_space_push(answer: Answer) -> Cases:
-    """Check a function (x, w, b) -> the shortest u with w^T (x + u) >= b; x (tokens, d), w (d,)."""
+    """Check a function (x, nu, b) -> the shortest u, nu^T (x + u) >= b; x (tokens, d), nu (d,)."""
     for seed in range(4):
         random = np.random.default_rng(seed)
-        x, w, b = random.normal(size=(5, 3)), random.normal(size=3), float(random.normal())
-        lacking = np.maximum(b - x @ w, 0) / (w @ w)
-        yield lacking[:, None] * w, answer(x, w, b)
+        x, nu, b = random.normal(size=(5, 3)), random.normal(size=3), float(random.normal())
+        lacking = np.maximum(b - x @ nu, 0) / (nu @ nu)
+        yield lacking[:, None] * nu, answer(x, nu, b)
     return "where the state is inside already, nothing is pushed: it is measured first"
 
 
