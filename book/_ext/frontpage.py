@@ -35,7 +35,7 @@ class Excursion(SphinxDirective):
         from pidlib.figures import INK, PALETTE, SEEN, table, tidy, use_book_style
 
         use_book_style()
-        fig = tidy(excursion_figure(), 3)
+        fig = tidy(excursion_figure().update_xaxes(dtick=1), 3)
         for line, colour in zip(fig.data, (SEEN, INK, PALETTE[0]), strict=True):
             line.line.color = colour  # the control is orange on this page, no control grey
         text = plotly_box(fig.to_plotly_json(), escape(self.options["alt"], quote=True))
@@ -118,8 +118,8 @@ class TrialOutput(SphinxDirective):
 class Hearing(SphinxDirective):
     """Points lost where the meaning changes: lines `contender: name`, and a caption.
 
-    In the caption `{edited}` and `{counterfactual}` are the least and the most points lost, and
-    `{pairs}` is the number of ordinary pairs.
+    In the caption `{edited}` and `{counterfactual}` are the least and the most points that the first
+    two lose, and `{pairs}` is the number of ordinary pairs.
     """
 
     has_content = True
@@ -137,7 +137,7 @@ class Hearing(SphinxDirective):
         }
         caption = caption.replace("{pairs}", f"{bare['ordinary']['n']:,}")
         for key in HEARD:
-            lost = [-100 * of[key].gain for of in changes.values()]
+            lost = [-100 * of[key].gain for of in [*changes.values()][:2]]
             caption = caption.replace(f"{{{key}}}", f"{min(lost):.0f} to {max(lost):.0f}")
         level = {HEARD[k]: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k in HEARD}
         html = "".join([*forest(drawn, {"no control": level}), box([RESULT], "make book")])
@@ -201,16 +201,16 @@ def forest(
     """
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, SEEN, gain_plot, use_book_style  # slow to import
+    from pidlib.figures import ESTIMATE, OURS, SEEN, gain_plot, use_book_style  # slow to import
     from pidlib.figures import table as numbers
 
     use_book_style()
     groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
     with rc_context({"font.size": 13}):
-        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE))
+        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, OURS))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
     of = next(iter(gains.values()))
-    fig.set_size_inches(6.2, 1.6 + 0.6 * len(of))
+    fig.set_size_inches(6.2, 1.6 + 0.3 * len(of) * len(gains))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
     words = "Change against no control with 95 % intervals, row by row; numbers in the table below"
