@@ -61,8 +61,8 @@ def turn(trial: dict) -> str:
     bits = [answers(trial, name, RECIPE) for name in ("none", PD)]
     few = len(answers(trial, PD, ADAPTIVE + RECIPE))
     alike = compare(*(of[:few] for of in bits)).gain
-    small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker is a program, TextFooler, that swaps words for synonyms."
-    small += f" The first number is of {len(bits[0]):,} pairs, the second of {few:,} of them; on these the first is {100 * alike:+.1f}. Right before the attack: {100 * answers(trial, 'none', 'clean').mean():.0f} %. After it, without and with control: {100 * bits[0].mean():.0f} and {100 * bits[1].mean():.0f} %; where the attacker sees the control, {100 * bits[0][:few].mean():.0f} and {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.0f} %."
+    small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker, TextFooler, swaps words for synonyms."
+    small += f" Right: {100 * answers(trial, 'none', 'clean').mean():.0f} % before the attack; after it {100 * bits[0].mean():.0f} % without and {100 * bits[1].mean():.0f} % with control; {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.0f} % where the attacker sees it. The first number is of {len(bits[0]):,} pairs, the second of {few:,} of them; on these the first is {100 * alike:+.1f}."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
