@@ -304,7 +304,8 @@ def table_of(page: str, first: str) -> BeautifulSoup:
 def test_front_page_shows_what_is_no_longer_heard(site):
     result = read_result(RESULTS / RESULT)
     bare, sets = result["counts"]["none"], ("ordinary", "counterfactual", "edited")
-    changes = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
+    names = "P-D 99 %", "Terminal both", "encoding"
+    changes = [gains_over_none(result, name) for name in names]
     shown = table_of("book/intro", "ordinary pairs").select("tr")
     assert len(shown) == len(sets)
     for key, row in zip(sets, shown, strict=True):
