@@ -18,7 +18,7 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "P-D control brings the right answer back."),
     NOISE: ("Noise of the same size", "So does a random push of the same size."),
-    TERMINAL: ("A trained estimate", "So does this book's estimate of the clean state."),
+    TERMINAL: ("A correction that we trained", "So does this book's estimate of the clean state."),
     SEEN: ("The attacker sees the control", "P-D control, but seen: another word, and it flips."),
 }
 
@@ -62,7 +62,7 @@ def turn(trial: dict) -> str:
     few = len(answers(trial, PD, ADAPTIVE + RECIPE))
     alike = compare(*(of[:few] for of in bits)).gain
     small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker, TextFooler, swaps words for synonyms."
-    small += f" Right: {100 * answers(trial, 'none', 'clean').mean():.0f} % before the attack; after it {100 * bits[0].mean():.0f} % without and {100 * bits[1].mean():.0f} % with control; {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.0f} % where the attacker sees it. The first number is of {len(bits[0]):,} pairs, the second of {few:,} of them; on these the first is {100 * alike:+.1f}."
+    small += f" Right answers: {100 * answers(trial, 'none', 'clean').mean():.1f} % before the attack. On texts found without the control: {100 * bits[0].mean():.1f} % without it, {100 * bits[1].mean():.1f} % with it ({len(bits[0]):,} pairs). Where each model is attacked itself: {100 * bits[0][:few].mean():.1f} % without it, {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} % with it ({few:,} of these pairs, on which the first number is {100 * alike:+.1f})."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
@@ -99,7 +99,7 @@ def hero(example: dict, counts: dict) -> str:
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
-        '<p class="hero-title">One word flips the answer. Control brings it back, and noise too: press each.</p>'
+        '<p class="hero-title">One word flips the answer. What brings it back? Press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
