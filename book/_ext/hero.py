@@ -61,8 +61,8 @@ def turn(trial: dict) -> str:
     bits = [answers(trial, name, RECIPE) for name in ("none", PD)]
     few = len(answers(trial, PD, ADAPTIVE + RECIPE))
     alike = compare(*(of[:few] for of in bits)).gain
-    small = "What the paper's control gains on a small model. The data, SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The attacker, TextFooler, swaps words for synonyms."
-    small += f" Right answers: {100 * answers(trial, 'none', 'clean').mean():.1f} % before the attack. On texts found without the control: {100 * bits[0].mean():.1f} % without it, {100 * bits[1].mean():.1f} % with it ({len(bits[0]):,} pairs). Where each model is attacked itself: {100 * bits[0][:few].mean():.1f} % without it, {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} % with it ({few:,} of these pairs, on which the first number is {100 * alike:+.1f})."
+    small = "What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)?"
+    small += f" The model is right on {100 * answers(trial, 'none', 'clean').mean():.1f} %. TextFooler swaps words for synonyms: {100 * bits[0].mean():.1f} % are left, {100 * bits[1].mean():.1f} % with the control. Attack the controlled model itself: {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} %, against {100 * bits[0][:few].mean():.1f} % without it, on {few:,} of the {len(bits[0]):,} pairs (there the first number is {100 * alike:+.1f})."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
