@@ -139,7 +139,7 @@ class Density:
         self.states = states
         x = states(rows)
         answers = states.logits(x).argmax(1)
-        d = min(d, len(x) // 2)
+        d = min(d, int(np.unique(answers, return_counts=True)[1].min()) // 2)  # no singular class
         self.components = PCA(d, svd_solver="full").fit(x.double().numpy())
         z = self.components.transform(x.double().numpy())
         fit = MinCovDet(random_state=seed) if robust else LedoitWolf()

@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parents[2] / "book" / "results"
 SIZES = {"ordinary": 6, "one word": 6, "edited": 8, "counterfactual": 6}
 
 
-def test_gates_choose_between_two_answers_and_every_swap_counts(tmp_path):
+def test_gates_choose_between_two_answers_and_every_swap_counts(tmp_path, real_data):
     trial = FrontierTrial(
         n=6, edited=8, counterfactual=6, resources="lexicon", strengths=(0.5,), ranks=(), states=(),
         taught=(), fitted_states=(), rhos=(), encodings=("lexicon 4",), rare=(0, 10**9), doubts=(0.0, 1.1), sure=(),
