@@ -149,7 +149,8 @@ def _html(table: Table) -> str:
     styler = pd.DataFrame(table.words, columns=columns).style.hide(axis="index")
     styler.set_td_classes(pd.DataFrame(table.looks, columns=columns))
     names = [escape(head) for head in table.heads]
-    styler.format(escape="html").format_index(lambda k: names[k], axis=1)
+    minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
+    styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
     title = escape(table.caption)
     if not table.folded:
         styler.set_caption(title)
