@@ -151,16 +151,15 @@ def _html(table: Table) -> str:
     names = [escape(head) for head in table.heads]
     minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
     styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
-    title = escape(table.caption)
+    title, n = escape(table.caption), len(table.words)
     if not table.folded:
         styler.set_caption(title)
-    html = re.sub(r"(?s)<style.*?</style>\n", "", styler.to_html(table_attributes=_ATTRIBUTES))
-    html = re.sub(r' id="[^"]*"', "", html)
+    html = styler.to_html(table_attributes=_ATTRIBUTES)
+    html = re.sub(r'(?s)<style.*?</style>\n| id="[^"]*"', "", html)
     html = re.sub(r'<th class="col_heading level0 col(\d+)" ', partial(_column, table.looks), html)
     html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
     html = re.sub(r"\n\s*", "\n", html).strip()
     if table.folded:
-        n = len(table.words)
         head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
         html = f'<details class="book-numbers">{head}\n{html}\n</details>'
     return f'<div class="book-table-box" tabindex="0">\n{html}\n</div>'
