@@ -52,28 +52,30 @@ def heatmap(
     if len(heads) != 1:
         raise ValueError(f"every row needs the same columns; got {sorted(heads)}")
     (columns,) = heads
-    values = {t: np.array([list(c.values()) for c in cells.values()], dtype=float)
-              for t, cells in shown.items()}  # fmt: skip
+    values = {t: np.array([[*c.values()] for c in s.values()], float) for t, s in shown.items()}
     norm, colours = _scale(np.concatenate([v.ravel() for v in values.values()]), centre)
     rows = list(shown.values())
     width = ONE_LETTER * max(len(name) for cells in rows for name in cells)
     across = len(rows) if width + 0.5 * len(columns) * len(rows) <= WIDTH else 1
-    beneath = 0.6 * ONE_LETTER * max(map(len, columns))
+    longest = ONE_LETTER * max(map(len, columns))
+    level = longest * len(columns) * across < WIDTH - width
+    beneath = (0.1 if level else 0.6) * longest
     fig, plots = _grid(len(rows), across, 0.5 + 0.27 * max(map(len, rows)) + beneath)
+    middle = dict(c=INK, size=LETTERS, ha="center", va="center")
     for k, (plot, (title, cells)) in enumerate(zip(plots, shown.items(), strict=True)):
         plot.pcolormesh(values[title], norm=norm, cmap=colours)
         for (row, column), value in np.ndenumerate(values[title]):
             if np.isfinite(value):
-                style = dict(color=INK, fontsize=LETTERS)
-                text = f"{value:+.{digits}f}" if centre == 0 else f"{value:.{digits}f}"
-                plot.text(column + 0.5, row + 0.5, text, ha="center", va="center", **style)
-        plot.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=35, ha="right")
+                text = f"{value:{'+' * (centre == 0)}.{digits}f}".replace("-", "\N{MINUS SIGN}")
+                plot.text(column + 0.5, row + 0.5, text, **middle)
+        turned = {} if level else {"rotation": 35, "ha": "right"}
+        plot.set_xticks(np.arange(len(columns)) + 0.5, columns, **turned)
         repeated = k % across and list(cells) == list(rows[0])
         plot.set_yticks(np.arange(len(cells)) + 0.5, [""] * len(cells) if repeated else list(cells))
         plot.invert_yaxis()
         plot.set_title(title, fontsize=LETTERS + 1)
         plot.grid(False)
-        plot.tick_params(length=0)
+        plot.tick_params(length=0, labeltop=level, labelbottom=not level)
         plot.spines[:].set_visible(False)
     fig.supxlabel(label, fontsize=LETTERS, color=INK)
     return fig

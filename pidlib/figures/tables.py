@@ -223,8 +223,6 @@ def _number(value: Any) -> bool:
 
 
 def _text(value: Any, digits: int) -> str:
-    if value is None:
-        return DASH
     if isinstance(value, float | np.floating):
         return f"{value:.{digits}f}"
-    return str(value)
+    return DASH if value is None else str(value)

@@ -15,7 +15,11 @@ PANELS = {
 def test_a_heat_map_prints_each_number_in_its_cell():
     plots = heatmap(PANELS, "points").axes
     words = [{(t.get_position(), t.get_text()) for t in plot.texts} for plot in plots]
-    assert words[0] == {((0.5, 0.5), "+2.5"), ((1.5, 0.5), "-1.0"), ((0.5, 1.5), "+0.0")}
+    assert words[0] == {
+        ((0.5, 0.5), "+2.5"),
+        ((1.5, 0.5), "\N{MINUS SIGN}1.0"),
+        ((0.5, 1.5), "+0.0"),
+    }
     assert words[1] == {((0.5, 0.5), "+1.0"), ((1.5, 0.5), "+0.5")}
     assert [label.get_text() for label in plots[0].get_yticklabels()] == ["P-D", "P-I"]
 
