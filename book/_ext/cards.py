@@ -43,7 +43,7 @@ class ChapterCards(SphinxDirective):
 def card(path: Path, link: str, finding: str) -> str:
     """HTML of one card."""
     notebook = nbformat.read(path, as_version=4)
-    title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
+    title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1].replace("-", "‑")
     picture = ""
     if (cell := pictured(notebook)) is not None:
         words = escape(cell.metadata["mystnb"]["image"]["alt"], quote=True)
@@ -71,14 +71,15 @@ def thumbnail_name(path: Path, theme: str) -> str:
 
 
 def cropped(svg: str) -> str:
-    """The first row of panels, without the letters around them: a thumbnail is too small for any."""
+    """The first row of panels, at most as tall as wide, without letters: they would be too small."""
     frames = [tuple(map(float, found)) for found in FRAME.findall(svg)]
     top = min((y for _, y, *_ in frames), default=None)
     if top is None:
         return svg
     x, ends, tall = zip(*[(x, x + w, h) for x, y, w, h in frames if y == top], strict=True)
-    size = min(x) - 4, top - 4, max(ends) - min(x) + 8, max(tall) + 8  # with a little edge
+    size = min(x) - 4, top - 4, (wide := max(ends) - min(x) + 8), min(max(tall) + 8, wide)
     view = 'width="{2}pt" height="{3}pt" viewBox="{0} {1} {2} {3}"'.format(*size)
+    svg = re.sub(r'<use xlink:href="#[A-Z][^>]*>', "", svg)  # a letter; marks have small names
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]+"', view, svg, count=1)
 
 

@@ -50,7 +50,7 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    from pidlib.evaluation import ADAPTIVE, answers, compare  # slow to import
+    from pidlib.evaluation import ADAPTIVE, answers  # slow to import
 
     values, ends = zip(*before_and_after(trial), strict=True)
     before, after = (
@@ -60,9 +60,7 @@ def turn(trial: dict) -> str:
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     bits = [answers(trial, name, RECIPE) for name in ("none", PD)]
     few = len(answers(trial, PD, ADAPTIVE + RECIPE))
-    alike = compare(*(of[:few] for of in bits)).gain
-    small = "What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)?"
-    small += f" The model is right on {100 * answers(trial, 'none', 'clean').mean():.1f} %. TextFooler swaps words for synonyms: {100 * bits[0].mean():.1f} % are left, {100 * bits[1].mean():.1f} % with the control. Attack the controlled model itself: {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} %, against {100 * bits[0][:few].mean():.1f} % without it, on {few:,} of the {len(bits[0]):,} pairs (there the first number is {100 * alike:+.1f})."
+    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The model is right on {100 * answers(trial, 'none', 'clean').mean():.1f} %. TextFooler swaps words for synonyms: {100 * bits[0].mean():.1f} % are left, {100 * bits[1].mean():.1f} % with the control. Attack the controlled model itself: {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} %, against {100 * bits[0][:few].mean():.1f} % without it, on {few:,} of the {len(bits[0]):,} pairs."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'

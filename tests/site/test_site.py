@@ -17,6 +17,7 @@ from book import STORED
 from contents import MOVED, ROOT, in_toc, number, pages
 from excursion import excursion_rows
 from experiments.benchmarks.budget import grid_budget
+from frontpage import TRIED
 from hero import chosen, right
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.results import read_result
@@ -29,6 +30,7 @@ each_page = pytest.mark.parametrize("page", PAGES)
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 LARGEST = 1_500_000
 FIGURES = ".book-svg, .book-plotly"
+SWAPS = "exact, all words"
 SHARED = "proof-content"  # sphinx-proof gives it to the body of every theorem
 
 pytestmark = pytest.mark.site
@@ -303,10 +305,11 @@ def table_of(page: str, first: str) -> BeautifulSoup:
 
 def test_front_page_shows_what_is_no_longer_heard(site):
     result = read_result(RESULTS / RESULT)
-    bare, sets = result["counts"]["none"], ("ordinary", "counterfactual", "edited")
+    tried, sets = read_result(RESULTS / TRIED), (SWAPS, "edited", "counterfactual", "ordinary")
+    bare = tried["counts"]["none"] | result["counts"]["none"]
     names = "P-D 99 %", "Terminal both", "encoding"
-    changes = [gains_over_none(result, name) for name in names]
-    shown = table_of("book/intro", "ordinary pairs").select("tr")
+    changes = [gains_over_none(tried, name) | gains_over_none(result, name) for name in names]
+    shown = table_of("book/intro", "attack, every swap tried").select("tr")
     assert len(shown) == len(sets)
     for key, row in zip(sets, shown, strict=True):
         level, *lost, n = [cell.get_text() for cell in row.select("th, td")][1:]
@@ -314,7 +317,10 @@ def test_front_page_shows_what_is_no_longer_heard(site):
         gains = [f"{100 * change[key].gain:+.1f}".replace("-", "−") for change in changes]
         assert [text.split(" [")[0] for text in lost] == gains
         assert n == f"{bare[key]['n']:,}"
-    for key in sets[1:]:  # as the figure's title says
+    gained = [change[SWAPS].interval()[0] > 0 for change in changes]
+    assert gained == [False, True, True] and [c[SWAPS].n for c in changes] == [1000, 500, 1000]
+    assert [bare[key]["n"] for key in sets[1:]] == [1916, 4165, 1914]  # as the caption says
+    for key in sets[1:3]:  # as the figure's title says
         assert all(change[key].interval()[1] < 0 for change in changes[:2])
     assert changes[2]["edited"].interval()[1] > 0 > changes[2]["counterfactual"].interval()[1]
 
