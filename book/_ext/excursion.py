@@ -84,7 +84,7 @@ def excursion_figure() -> go.Figure:
         blocks,
         frames,
         name=("price c", "later pushes"),
-        xlabel="block t",
+        xlabel="t: the state before block t; 12 is the output",
         ylabel="signed distance from the subspace",
         start=(_label(START[0]), _label(START[1])),
     )

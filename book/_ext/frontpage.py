@@ -47,26 +47,26 @@ class Excursion(SphinxDirective):
 
 
 class Headline(SphinxDirective):
-    """Gains of some controls of one trial when the attacker sees them.
+    """Gains of some controls of a trial when the attacker sees them.
 
-    The argument is a result file; the body has lines `condition: what to call it`, an empty line,
-    and the caption, in which `{clean}` is the number of pairs in the first row.
+    The argument names result files, searched in turn; the body has lines `condition: what to call
+    it`, an empty line, and the caption, in which `{clean}` is the number of pairs in the first row.
     """
 
     required_arguments = 1
+    final_argument_whitespace = True
     has_content = True
 
     def run(self):
         from pidlib.evaluation.paper import adaptive_gains  # slow to import
 
-        (result,) = recorded(self.env, name := self.arguments[0])
-        shown, caption = named(self.content)
-        gains = {
-            label: {called(a): g for a, g in adaptive_gains(result, key).items()}
-            for key, label in shown.items()
-        }
+        results = recorded(self.env, *(names := self.arguments[0].split()))
+        (shown, caption), gains = named(self.content), {}
+        for key, label in shown.items():
+            of = adaptive_gains(next(r for r in results if key in r["counts"]), key)
+            gains[label] = {called(attack): gain for attack, gain in of.items()}
         caption = caption.replace("{clean}", f"{[*gains.values()][0][called('None')][3]:,}")
-        return [captioned(self, "".join([*forest(gains), box([name], "make book")]), caption)]
+        return [captioned(self, "".join([*forest(gains), box(names, "make book")]), caption)]
 
 
 class ResultsCard(SphinxDirective):
@@ -207,7 +207,7 @@ def forest(
 
     use_book_style()
     groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
-    with rc_context({"font.size": 13}):
+    with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, OURS))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
     of = next(iter(gains.values()))
@@ -218,11 +218,11 @@ def forest(
     cell = {"mystnb": {"image": {"alt": words}}}
     data = SimpleNamespace(string=out.getvalue(), cell_metadata=cell)
     rows = []
-    for name, (*_, n) in of.items():
-        row = {"": name.replace("\n", " ")}
-        row |= {label: texts[name] for label, texts in (beside or {}).items()}
-        row |= {label: printed(*found[name][:3]) for label, found in gains.items()}
-        rows.append(row | {"pairs": f"{n:,}"})
+    for name in of:
+        row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in (beside or {}).items()}
+        row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
+        pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
+        rows.append(row | {"pairs": ", ".join(pairs)})
     return svg_box(data), numbers(rows, "In points, with 95 % intervals", folded=True).html
 
 
