@@ -104,7 +104,7 @@ def preview(target: Path) -> None:
     from pidlib.evaluation.results import read_result
 
     values = [gain for gain, _ in before_and_after(read_result(RESULTS / TRIAL))]
-    fig = Figure(figsize=(12, 6.3), dpi=100, facecolor="#fbfcfd")
+    fig = Figure(figsize=(12, 6.3), dpi=100, facecolor="#fbfcfd", layout="none")
     title = "A transformer that heals itself, until the attacker looks"
     fig.text(0.06, 0.86, title, fontsize=27, weight="bold", color="#1f2328")
     what = "Points of accuracy that the paper's control gains under TextFooler (SNLI, MiniLM)"
