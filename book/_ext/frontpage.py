@@ -64,8 +64,8 @@ class Headline(SphinxDirective):
         (shown, caption), gains = named(self.content), {}
         for key, label in shown.items():
             of = adaptive_gains(next(r for r in results if key in r["counts"]), key)
-            gains[label] = {called(attack): gain for attack, gain in of.items()}
-        caption = caption.replace("{clean}", f"{[*gains.values()][0][called('None')][3]:,}")
+            gains[label] = {"no attack": of.pop("None"), **of}
+        caption = caption.replace("{clean}", f"{[*gains.values()][0]['no attack'][3]:,}")
         return [captioned(self, "".join([*forest(gains), box(names, "make book")]), caption)]
 
 
@@ -210,24 +210,22 @@ def forest(
     with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, OURS))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
-    of = next(iter(gains.values()))
-    fig.set_size_inches(6.2, 1.6 + 0.3 * len(of) * len(gains))
+    for (bar, *_), rows in zip(fig.axes[0].containers, groups.values(), strict=True):
+        for (gain, y), (*_, high) in zip(bar.get_xydata(), rows.values(), strict=True):
+            text = f" {gain + 0.0:+.1f}".replace("-", "\N{MINUS SIGN}")
+            fig.axes[0].text(high, y, text, color=bar.get_color(), fontsize=10, va="center")
+    fig.set_size_inches(6.2, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
-    words = "Change against no control with 95 % intervals, row by row; numbers in the table below"
-    cell = {"mystnb": {"image": {"alt": words}}}
-    data = SimpleNamespace(string=out.getvalue(), cell_metadata=cell)
+    cell = {"mystnb": {"image": {"alt": "Gains over no control, in the table below as numbers"}}}
     rows = []
-    for name in of:
+    for name in next(iter(gains.values())):
         row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in (beside or {}).items()}
         row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
         pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
         rows.append(row | {"pairs": ", ".join(pairs)})
-    return svg_box(data), numbers(rows, "In points, with 95 % intervals", folded=True).html
-
-
-def called(attack: str) -> str:
-    return "no attack" if attack == "None" else attack
+    svg = svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))
+    return svg, numbers(rows, "In points, with 95 % intervals", folded=True).html
 
 
 def setup(app):

@@ -17,8 +17,8 @@ PD, NOISE, TERMINAL, SEEN = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both", "a
 SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "P-D control brings the right answer back."),
-    NOISE: ("Noise of the same size", "So does a random push of the same size."),
-    TERMINAL: ("A correction that we trained", "So does this book's estimate of the clean state."),
+    NOISE: ("A random push as large", "So does a random push of the same size."),
+    TERMINAL: ("The estimate that we trained", "So does this book's estimate of the clean state."),
     SEEN: ("The attacker sees the control", "P-D control, but seen: another word, and it flips."),
 }
 
