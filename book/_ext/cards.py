@@ -17,6 +17,7 @@ from pidlib.figures.colours import INK, OURS, SEEN
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
 FRAME = re.compile(r'<clipPath[^>]*>\s*<rect x="(.+?)" y="(.+?)" width="(.+?)" height="(.+?)"')
+BOLD = "[id^=mat], [id^=text] {display: none} [id^=line2d] path {stroke-width: 3px !important} "
 SUMMARY = (
     "An executable book on PID control of transformer states: the theory derived, every table of "
     "the paper redrawn beside our own, and the trial that the paper lacks."
@@ -71,7 +72,7 @@ def thumbnail_name(path: Path, theme: str) -> str:
 
 
 def cropped(svg: str) -> str:
-    """The first row of panels, at most as tall as wide, without letters: they would be too small."""
+    """The first row of panels, at most as tall as wide, for a stamp: no letters, thick lines, large marks."""
     frames = [tuple(map(float, found)) for found in FRAME.findall(svg)]
     top = min((y for _, y, *_ in frames), default=None)
     if top is None:
@@ -79,7 +80,8 @@ def cropped(svg: str) -> str:
     x, ends, tall = zip(*[(x, x + w, h) for x, y, w, h in frames if y == top], strict=True)
     size = min(x) - 4, top - 4, (wide := max(ends) - min(x) + 8), min(max(tall) + 8, wide)
     view = 'width="{2}pt" height="{3}pt" viewBox="{0} {1} {2} {3}"'.format(*size)
-    svg = re.sub(r'<use xlink:href="#[A-Z][^>]*>', "", svg)  # a letter; marks have small names
+    svg = svg.replace("*{stroke-linejoin", BOLD + "*{stroke-linejoin", 1)
+    svg = re.sub(r'(<path id="m\w+" )(d="M -?\d[. ])', r'\1transform="scale(1.7)" \2', svg)
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]+"', view, svg, count=1)
 
 
@@ -114,9 +116,8 @@ def preview(target: Path) -> None:
     for k, (value, name, colour) in enumerate(zip(values, names, (OURS, SEEN), strict=True)):
         plot.barh(k, value, 0.55, color=colour)
         plot.text(-0.5, k, name, ha="right", va="center", fontsize=19, color="#1f2328")
-        number = f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
         look = dict(va="center", fontsize=46, weight="bold", color=colour)
-        plot.text(max(value, 0) + 0.5, k, number, **look)
+        plot.text(max(value, 0) + 0.5, k, f"{value:+.1f}".replace("-", "−"), **look)
     plot.set(xlim=(-9.5, max(values) * 1.3), ylim=(1.5, -0.5))
     plot.set_axis_off()
     fig.savefig(target)

@@ -171,12 +171,12 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
     return [nodes.Text(duration(sum(chapter.reading for chapter in chapters())))], []
 
 
-def heard_right(name, rawtext, text, lineno, inliner, options=None, content=None):
+def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: what a contender gets right where a word changes the meaning, with counts."""
-    from pidlib.evaluation.contrast import RESULT, heard
+    from pidlib.evaluation import contrast
 
-    (result,) = recorded(inliner.document.settings.env, RESULT)
-    return [nodes.Text(heard(result, text))], []
+    (result,) = recorded(inliner.document.settings.env, contrast.RESULT)
+    return [nodes.Text(contrast.heard(result, text))], []
 
 
 def noise_share(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -202,18 +202,21 @@ def forest(
     """
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, OURS, SEEN, gain_plot, use_book_style  # slow to import
+    from pidlib.figures import ESTIMATE, INK, SEEN, gain_plot, use_book_style  # slow to import
     from pidlib.figures import table as numbers
 
     use_book_style()
     groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
     with rc_context({"font.size": 12}):
-        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, OURS))
+        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
+    fig.axes[0].margins(x=0.12)
     for (bar, *_), rows in zip(fig.axes[0].containers, groups.values(), strict=True):
-        for (gain, y), (*_, high) in zip(bar.get_xydata(), rows.values(), strict=True):
-            text = f" {gain + 0.0:+.1f}".replace("-", "\N{MINUS SIGN}")
-            fig.axes[0].text(high, y, text, color=bar.get_color(), fontsize=10, va="center")
+        look = dict(color=bar.get_color(), fontsize=10, va="center")
+        for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
+            end = (low, y, "right") if -3 < high < 0 else (high, y, "left")  # clear of the 0
+            text = f" {gain + 0.0:+.1f} ".replace("-", "\N{MINUS SIGN}")
+            fig.axes[0].text(*end[:2], text, ha=end[2], **look)
     fig.set_size_inches(6.2, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
@@ -229,12 +232,8 @@ def forest(
 
 
 def setup(app):
-    app.add_directive("excursion", Excursion)
-    app.add_directive("headline", Headline)
-    app.add_directive("hearing", Hearing)
-    app.add_directive("results-card", ResultsCard)
-    app.add_directive("trial-output", TrialOutput)
-    app.add_role("reading-time", reading_time)
-    app.add_role("heard", heard_right)
-    app.add_role("noise-share", noise_share)
+    for kind in (Excursion, Headline, Hearing, ResultsCard, TrialOutput):
+        app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
+    for role in (reading_time, heard, noise_share):
+        app.add_role(role.__name__.replace("_", "-"), role)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
