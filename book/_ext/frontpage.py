@@ -212,12 +212,12 @@ def forest(
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
     fig.axes[0].margins(x=0.12)
     for (bar, *_), rows in zip(fig.axes[0].containers, groups.values(), strict=True):
-        look = dict(color=bar.get_color(), fontsize=10, va="center")
+        look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -3 < high < 0 else (high, y, "left")  # clear of the 0
             text = f" {gain + 0.0:+.1f} ".replace("-", "\N{MINUS SIGN}")
             fig.axes[0].text(*end[:2], text, ha=end[2], **look)
-    fig.set_size_inches(6.2, 1.6 + 0.3 * sum(map(len, gains.values())))
+    fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
     cell = {"mystnb": {"image": {"alt": "Gains over no control, in the table below as numbers"}}}
