@@ -32,25 +32,25 @@ def network_diagram(blocks: int = 3) -> Figure:
     plot = fig.add_subplot()
     plot.set_axis_off()
     plot.set_aspect("equal")
-    plot.set_xlim(-0.5, 4 * blocks + 1.0)
+    plot.set_xlim(-0.5, 5.4 * blocks - 0.8)
     plot.set_ylim(-3.3, 1.0)
     for t in range(blocks):
         last = t == blocks - 1
         name = "T-1" if last else str(t)
-        left = 4.0 * t
+        left = 5.4 * t
         _text(plot, left, 0, f"$x_{{{name}}}$", 13, INK)
-        _arrow(plot, (left + (0.5 if last else 0.3), 0), (left + 0.95, 0), BLOCK)
+        _arrow(plot, (left + (0.55 if last else 0.3), 0), (left + 0.95, 0), BLOCK)
         plot.add_patch(Circle((left + 1.2, 0), 0.25, fill=False, edgecolor=CONTROL, linewidth=2))
         _text(plot, left + 1.2, 0, "+", 13, CONTROL)
         _arrow(plot, (left + 1.45, 0), (left + 2.0, 0), BLOCK)
-        _box(plot, (left + 2.0, -0.5), (1.0, 1.0), 0.12, edgecolor=BLOCK, linewidth=2)
-        _text(plot, left + 2.5, 0, f"$F_{{{name}}}$", 13, BLOCK)
+        _box(plot, (left + 2.0, -0.5), (1.3, 1.0), 0.12, edgecolor=BLOCK, linewidth=2)
+        _text(plot, left + 2.65, 0, f"$F_{{{name}}}$", 13, BLOCK)
         _controller(plot, left, name)
+        _arrow(plot, (left + 3.3, 0), (left + (3.8 if t >= blocks - 2 else 5.0), 0), BLOCK)
         if t == blocks - 2:
-            _text(plot, left + 3.4, 0, "···", 15, INK)
-        else:
-            _arrow(plot, (left + 3.0, 0), (left + 3.65, 0), BLOCK)
-    _text(plot, 4.0 * blocks, 0, "$x_T$", 13, INK)
+            _text(plot, left + 4.07, 0, "···", 15, INK)
+            _arrow(plot, (left + 4.32, 0), (left + 4.82, 0), BLOCK)
+    _text(plot, 5.4 * blocks - 1.25, 0, "$x_T$", 13, INK)
     return fig
 
 
