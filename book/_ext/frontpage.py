@@ -120,7 +120,7 @@ class TrialOutput(SphinxDirective):
 class Hearing(SphinxDirective):
     """Points gained where it stays, and lost where it changes: lines `contender: name`, and a caption.
 
-    In the caption `{edited}` and `{counterfactual}` are the least and the most points that the first
+    In the caption `{edited}` is the least and the most points that the first
     two lose.
     """
 
