@@ -17,7 +17,7 @@ from pidlib.figures.colours import INK, OURS, SEEN
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
 FRAME = re.compile(r'<clipPath[^>]*>\s*<rect x="(.+?)" y="(.+?)" width="(.+?)" height="(.+?)"')
-BOLD = "[id^=mat], [id^=text] {display: none} [id^=line2d] path {stroke-width: 3px !important} "
+BOLD = "[id^=mat], [id^=text], [id^=leg] {display: none} [id^=line2d] path {stroke-width: 3px !important} "
 SUMMARY = (
     "An executable book on PID control of transformer states: the theory derived, every table of "
     "the paper redrawn beside our own, and the trial that the paper lacks."

@@ -83,7 +83,7 @@ def excursion_figure() -> go.Figure:
     return slider(
         blocks,
         frames,
-        name=("price c", "later pushes"),
+        name=("price c", "later disturbances"),
         xlabel="t: the state before block t; 12 is the output",
         ylabel="signed distance from the subspace",
         start=(_label(START[0]), _label(START[1])),

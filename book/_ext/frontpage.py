@@ -210,7 +210,7 @@ def forest(
     with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
-    fig.axes[0].margins(x=0.12)
+    fig.axes[0].margins(x=0.15)
     for (bar, *_), rows in zip(fig.axes[0].containers, groups.values(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):

@@ -333,6 +333,8 @@ def test_front_page_shows_what_is_no_longer_heard(site):
         exact["right"] / exact["n"] for exact in (bare[SWAPS], tried["counts"]["encoding"][SWAPS])
     ]
     assert [f"{100 * share:.1f}" for share in kept] == ["22.6", "27.6"]  # as the verdict says
+    deaf = result["counts"]["none"]["edited"]
+    assert f"{100 * deaf['right'] / deaf['n']:.1f}" == "89.3"  # as the caption says
     assert [bare[key]["n"] for key in sets[1:]] == [1916, 4165, 1914]  # as the caption says
     for key in sets[1:3]:  # as the figure's title says
         assert all(change[key].interval()[1] < 0 for change in changes[:2])
@@ -345,7 +347,7 @@ def test_front_page_has_one_light_figure_with_its_numbers(site):
     sliders = json.loads(boxes[0].script.string)["layout"]["sliders"]
     assert [dial["currentvalue"]["prefix"] for dial in sliders] == [
         "price c = ",
-        "later pushes = ",
+        "later disturbances = ",
     ]
     table = next(t for t in tables("book/intro") if t[0][0] == "no control")
     assert table == [list(row.values()) for row in excursion_rows()]
