@@ -10,7 +10,7 @@ import nbformat
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from contents import RESULTS, in_toc
+from contents import RESULTS, in_toc, number
 from hero import TRIAL, before_and_after
 from pidlib.figures.colours import INK, OURS, SEEN
 
@@ -54,7 +54,7 @@ def card(path: Path, link: str, finding: str) -> str:
             for theme in INKS
         )
     return (
-        f'<a class="card-link" href="{link}">{picture}<b>{escape(title)}</b>'
+        f'<a class="card-link" href="{link}">{picture}<b>{number(path.stem)}{escape(title)}</b>'
         f"<span>{escape(finding)}</span></a>"
     )
 
@@ -72,13 +72,13 @@ def thumbnail_name(path: Path, theme: str) -> str:
 
 
 def cropped(svg: str) -> str:
-    """The first row of panels, at most as tall as wide, for a stamp: no letters, thick lines, large marks."""
+    """The first row of panels, for a stamp: no letters, thick lines, large marks."""
     frames = [tuple(map(float, found)) for found in FRAME.findall(svg)]
     top = min((y for _, y, *_ in frames), default=None)
     if top is None:
         return svg
     x, ends, tall = zip(*[(x, x + w, h) for x, y, w, h in frames if y == top], strict=True)
-    size = min(x) - 4, top - 4, (wide := max(ends) - min(x) + 8), min(max(tall) + 8, wide)
+    size = min(x) - 4, top - 4, max(ends) - min(x) + 8, max(tall) + 8
     view = 'width="{2}pt" height="{3}pt" viewBox="{0} {1} {2} {3}"'.format(*size)
     svg = svg.replace("*{stroke-linejoin", BOLD + "*{stroke-linejoin", 1)
     svg = re.sub(r'(<path id="m\w+" )(d="M -?\d[. ])', r'\1transform="scale(1.7)" \2', svg)

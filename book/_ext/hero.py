@@ -36,31 +36,34 @@ class Hero(SphinxDirective):
         return [above, *self.parse_content_to_nodes(), below]
 
 
-def before_and_after(trial: dict) -> list[tuple[float, str]]:
-    """Points that the paper's control gains, with intervals: transferred texts, who sees it."""
-    from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none  # slow to import
+def on_same_pairs(trial: dict) -> list:
+    """Right answers to text as written, attacked, attacked under control, and by who sees it."""
+    from pidlib.evaluation import ADAPTIVE, answers  # slow to import
 
-    pairs = [gains_over_none(trial, PD)[key] for key in (RECIPE, ADAPTIVE + RECIPE)]
-    ends = ([100 * end for end in pair.interval()] for pair in pairs)
-    return [
-        (100 * p.gain, "{:.1f}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{:.1f}".format(*e))
-        for p, e in zip(pairs, ends, strict=True)
-    ]
+    kinds = ("none", "clean"), ("none", RECIPE), (PD, RECIPE), (PD, ADAPTIVE + RECIPE)
+    bits = [answers(trial, *of) for of in kinds]
+    return [of[: len(bits[-1])] for of in bits]
+
+
+def before_and_after(trial: dict) -> list[tuple[float, str]]:
+    """Points that the paper's control gains on the same pairs: transferred texts, who sees it."""
+    from pidlib.evaluation import compare  # slow to import
+
+    _, bare, *under = on_same_pairs(trial)
+    ends, pairs = "{:.1f}\u00a0to\u00a0{:.1f}", [compare(bare, bits) for bits in under]
+    return [(100 * p.gain, ends.format(*(100 * end for end in p.interval()))) for p in pairs]
 
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    from pidlib.evaluation import ADAPTIVE, answers  # slow to import
-
     values, ends = zip(*before_and_after(trial), strict=True)
     before, after = (
         f"<b>{v:+.1f}</b><em>95 % interval {e}</em>".replace("-", "\N{MINUS SIGN}")
         for v, e in zip(values, ends, strict=True)
     )
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
-    bits = [answers(trial, name, RECIPE) for name in ("none", PD)]
-    few = len(answers(trial, PD, ADAPTIVE + RECIPE))
-    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? The model is right on {100 * answers(trial, 'none', 'clean').mean():.1f} %. TextFooler swaps words for synonyms: {100 * bits[0].mean():.1f} % are left, {100 * bits[1].mean():.1f} % with the control. Attack the controlled model itself: {100 * answers(trial, PD, ADAPTIVE + RECIPE).mean():.1f} %, against {100 * bits[0][:few].mean():.1f} % without it, on {few:,} of the {len(bits[0]):,} pairs."
+    clean, bare, held, seen = on_same_pairs(trial)
+    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. TextFooler swaps words for synonyms: {100 * bare.mean():.1f} % are left, {100 * held.mean():.1f} % with the control. Attack the controlled model itself: {100 * seen.mean():.1f} %."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
@@ -97,7 +100,7 @@ def hero(example: dict, counts: dict) -> str:
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
-        '<p class="hero-title">One word flips the answer. What brings it back? Four tries: press each.</p>'
+        '<p class="hero-title">One word flips the answer. Does a control bring it back? Press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
