@@ -17,7 +17,8 @@ from pidlib.figures.colours import INK, OURS, SEEN
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
 FRAME = re.compile(r'<clipPath[^>]*>\s*<rect x="(.+?)" y="(.+?)" width="(.+?)" height="(.+?)"')
-BOLD = "[id^=mat], [id^=text], [id^=leg] {display: none} [id^=line2d] path {stroke-width: 3px !important} "
+# A stamp has no room for scales, letters and legends, and its lines must carry.
+STAMP = "[id^=mat], [id^=text], [id^=leg] {display: none} [id^=line2d] path {stroke-width: 3px !important} "
 SUMMARY = (
     "An executable book on PID control of transformer states: the theory derived, every table of "
     "the paper redrawn beside our own, and the trial that the paper lacks."
@@ -80,7 +81,7 @@ def cropped(svg: str) -> str:
     x, ends, tall = zip(*[(x, x + w, h) for x, y, w, h in frames if y == top], strict=True)
     size = min(x) - 4, top - 4, max(ends) - min(x) + 8, max(tall) + 8
     view = 'width="{2}pt" height="{3}pt" viewBox="{0} {1} {2} {3}"'.format(*size)
-    svg = svg.replace("*{stroke-linejoin", BOLD + "*{stroke-linejoin", 1)
+    svg = svg.replace("*{stroke-linejoin", STAMP + "*{stroke-linejoin", 1)
     svg = re.sub(r'(<path id="m\w+" )(d="M -?\d[. ])', r'\1transform="scale(1.7)" \2', svg)
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]+"', view, svg, count=1)
 

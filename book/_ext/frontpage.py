@@ -120,8 +120,7 @@ class TrialOutput(SphinxDirective):
 class Hearing(SphinxDirective):
     """Points gained where it stays, and lost where it changes: lines `contender: name`, and a caption.
 
-    In the caption `{edited}` is the least and the most points that the first
-    two lose.
+    In the caption `{edited}` is the least and the most points that the first two lose.
     """
 
     has_content = True
