@@ -13,12 +13,14 @@ from torch import Tensor
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Experiment, Report
+from experiments.rivals.encoding import encoding_of
 from experiments.trial import fit_rows
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.batches import batches
 from pidlib.data.labels import LABELS, label_order
 from pidlib.data.nli import fingerprint, load_nli
+from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, control_name
@@ -26,7 +28,7 @@ from pidlib.models import load_model
 from pidlib.pid import PIDController
 
 NONE, PD, TERMINAL = "none", control_name("PD", 0.99), control_name("terminal", "both")
-NOISE = f"{PD}: noise 0"
+NOISE, ENCODING = f"{PD}: noise 0", "encoding"
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,10 @@ class Showcase(Experiment):
             NOISE: Placebo(control, "noise", self.seed),
             TERMINAL: load_control(f"{self.model}-terminal", model),
         }
-        return {name: Condition(model, tokenizer, c) for name, c in controls.items()}
+        conditions = {name: Condition(model, tokenizer, c) for name, c in controls.items()}
+        encoding = encoding_of("lexicon 8", rows, "lexicon")  # the list that the attack uses
+        conditions[ENCODING] = Condition(model, NormalisedTokenizer(tokenizer, encoding))
+        return conditions
 
     def _turned(
         self, condition: Condition, rows: Any, ids: Sequence[int], runs: Path, name: str

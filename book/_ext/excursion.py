@@ -1,4 +1,4 @@
-"""A state that is pushed off its clean subspace, and the control that brings it back."""
+"""A state that leaves its clean subspace, and the control that brings it back."""
 
 from __future__ import annotations
 
@@ -13,73 +13,74 @@ from pidlib.theory import alphas, rotating_system, simulate
 
 BLOCKS, STRUCK, SEED = 12, 2, 0
 COSTS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
-PUSHES = (0.0, 0.1, 0.2, 0.3)
+DISTURBANCES = (0.0, 0.1, 0.2, 0.3)
 START = (1.0, 0.1)
 PRINTED = (None, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 LINES = ("with control", "without control", "the clean subspace")
 
 
 class Excursion(NamedTuple):
-    """How far a state was outside its subspace, block by block; equation eq-intro-pushed."""
+    """How far a state was outside its subspace, block by block."""
 
     outside: np.ndarray  # (T + 1,) signed distance of x_t, before the control of block t
     kept: np.ndarray  # (T,) the same of x_t + u_t, after the control
     spent: float  # sum over the blocks of the size of u_t, squared
 
 
-def excursion(cost: float | None, push: float = 0.0) -> Excursion:
-    """Push a state off its subspace and let the control bring it back.
+def excursion(cost: float | None, disturbance: float = 0.0) -> Excursion:
+    """Throw a state off its subspace and let the control bring it back.
 
     The network has twelve orthogonal blocks. A clean state has three numbers and lies in
     a plane that the blocks turn. The state that enters block 2 is moved by 1 away from
-    its plane; those after it are moved by random pushes.
+    its plane; those after it are moved by random disturbances.
 
-    The cost is the price c of a push, None for no control; push is the standard deviation
-    of the later pushes, which are the same for each cost. ValueError if one of them is negative.
+    The cost is the price c of a control, None for no control; disturbance is the standard deviation
+    of the later disturbances, which are the same for each cost. ValueError if one of them is negative.
 
     >>> excursion(None).outside.round(3)[2:6]
     array([1., 1., 1., 1.])
     >>> excursion(1.0).outside.round(3)[2:6]
     array([1.   , 0.382, 0.146, 0.056])
 
-    Source: Eq. (1), Proposition 2; equations eq-intro-system, eq-intro-law,
-    eq-intro-pushed.
+    Source: Eq. (1), Proposition 2; equation eq-intro-law.
     """
-    if not push >= 0:
-        raise ValueError(f"the push is {push}; it cannot be negative")
+    if not disturbance >= 0:
+        raise ValueError(f"the disturbance is {disturbance}; it cannot be negative")
     system = rotating_system(d=3, r=2, T=BLOCKS, seed=SEED)
     normal = np.empty((BLOCKS + 1, 3))
     normal[0] = np.linalg.svd(system.bases[0])[0][:, -1]
     for t in range(BLOCKS):  # carried along, so that its sign never jumps
         normal[t + 1] = system.thetas[t] @ normal[t]
-    pushes = push * np.random.default_rng(SEED).standard_normal((BLOCKS + 1, 3))
-    pushes[:STRUCK] = 0.0
-    pushes[STRUCK] = normal[STRUCK]
+    disturbances = disturbance * np.random.default_rng(SEED).standard_normal((BLOCKS + 1, 3))
+    disturbances[:STRUCK] = 0.0
+    disturbances[STRUCK] = normal[STRUCK]
     gains = np.zeros((BLOCKS, 3, 3))
     if cost is not None:
         shares = 1.0 - alphas(BLOCKS, cost)
         gains = shares[:, None, None] * system.complements[:-1]
     clean = system.bases[0] @ np.array([1.0, 0.5])
-    # each block adds a push of its own to every state
-    pushed = SimpleNamespace(T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + pushes[t + 1])
-    run = simulate(pushed, clean, gains)
+    # each block adds a disturbance of its own to every state
+    disturbed = SimpleNamespace(
+        T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + disturbances[t + 1]
+    )
+    run = simulate(disturbed, clean, gains)
     outside = np.einsum("td,td->t", normal, run.states)
     kept = np.einsum("td,td->t", normal[:-1], run.states[:-1] + run.controls)
     return Excursion(outside, kept, float((run.controls**2).sum()))
 
 
 def excursion_figure() -> go.Figure:
-    """Draw the excursion for every cost and every size of the later pushes.
+    """Draw the excursion for every cost and every size of the later disturbances.
 
     >>> [len(dial.steps) for dial in excursion_figure().layout.sliders]
     [9, 4]
     """
     frames, blocks = {}, np.arange(BLOCKS + 1)
     for cost in COSTS:
-        for push in PUSHES:
-            bare, held = excursion(None, push), excursion(cost, push)
+        for disturbance in DISTURBANCES:
+            bare, held = excursion(None, disturbance), excursion(cost, disturbance)
             shown = (_path(held), _path(bare), [[0, BLOCKS], [0.0, 0.0]])
-            frames[_label(cost), _label(push)] = dict(zip(LINES, shown, strict=True))
+            frames[_label(cost), _label(disturbance)] = dict(zip(LINES, shown, strict=True))
     return slider(
         blocks,
         frames,
@@ -91,7 +92,7 @@ def excursion_figure() -> go.Figure:
 
 
 def excursion_rows() -> list[dict[str, str]]:
-    """Tell the figure in numbers: some of its costs, at the pushes that it shows first.
+    """Tell the figure in numbers: some of its costs, at the disturbances that it shows first.
 
     >>> excursion_rows()[0]["price c"]
     'no control'
@@ -109,7 +110,7 @@ def excursion_rows() -> list[dict[str, str]]:
 
 
 def _path(run: Excursion) -> list[np.ndarray]:
-    """A run as a line of vertical steps: a control before each block, a push in its middle."""
+    """A run as a line of vertical steps: a control before each block, a disturbance in its middle."""
     across = np.add.outer(np.arange(BLOCKS), [0, 0, 0.5, 0.5])
     up = np.column_stack([run.outside[:-1], run.kept, run.kept, run.outside[1:]])
     return [np.append(across, BLOCKS), np.append(up, run.outside[-1])]

@@ -13,7 +13,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookassets import plotly_box, svg_box
 from bookfigures import captioned, named, recorded
-from hero import TRIAL
 from provenance import box
 
 SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the style sheet
@@ -22,7 +21,6 @@ HEARD = {
     "exact, all words": "attack, every\nswap tried",
     "edited": "one word turns\nthe meaning",
     "counterfactual": "rewritten\nby people",
-    "ordinary": "ordinary pairs",
 }
 
 
@@ -141,7 +139,7 @@ class Hearing(SphinxDirective):
             caption = caption.replace(f"{{{key}}}", f"{min(lost):.0f} to {max(lost):.0f}")
         level = {HEARD[k]: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k in HEARD}
         html = "".join([*forest(drawn, {"no control": level}), box([TRIED, RESULT], "make book")])
-        return [captioned(self, f'<div class="hearing">{html}</div>', caption)]
+        return [captioned(self, html, caption)]
 
 
 def points(change) -> tuple[float, float, float]:
@@ -176,20 +174,6 @@ def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
 
     (result,) = recorded(inliner.document.settings.env, contrast.RESULT)
     return [nodes.Text(contrast.heard(result, text))], []
-
-
-def noise_share(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """Role: the least and the most of P-D's gains in transfer that noise brings, before its text."""
-    from pidlib.evaluation.fair_trial import FairTrial  # slow to import
-    from pidlib.evaluation.paper import ATTACKS
-
-    (result,), shares = recorded(inliner.document.settings.env, TRIAL), []
-    for attack in list(ATTACKS)[1:]:
-        trial = FairTrial.from_result(result, ATTACKS[attack])
-        none, noise, held = (trial.accuracy(c, "transfer") for c in ("none", "noise", "control"))
-        shares.append((100 * (noise - none) / (held - none), attack))
-    ends = (f"{share:.0f} % ({attack})" for share, attack in (min(shares), max(shares)))
-    return [nodes.Text(f"{' to '.join(ends)} {text}")], []
 
 
 def forest(
@@ -233,6 +217,6 @@ def forest(
 def setup(app):
     for kind in (Excursion, Headline, Hearing, ResultsCard, TrialOutput):
         app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
-    for role in (reading_time, heard, noise_share):
+    for role in (reading_time, heard):
         app.add_role(role.__name__.replace("_", "-"), role)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,13 +13,15 @@ from provenance import box
 
 RESULT = "showcase-captions-minilm-nli.json"
 TRIAL, RECIPE = "trial-snli-test-minilm-nli.json", "textfooler"
-PD, NOISE, TERMINAL, SEEN = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both", "adaptive"
+PD, NOISE, TERMINAL = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both"
+ENCODING, SEEN = "encoding", "adaptive"
 SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
-    PD: ("The paper's control", "P-D control brings the right answer back."),
+    PD: ("The paper's control", "The paper's control brings the right answer back."),
     NOISE: ("A random push as large", "So does a random push of the same size."),
-    TERMINAL: ("The estimate that we trained", "So does this book's estimate of the clean state."),
-    SEEN: ("The attacker sees the control", "P-D control, but seen: another word, and it flips."),
+    TERMINAL: ("The estimate", "So does this book's trained estimate of the clean state."),
+    ENCODING: ("The encoding", "So does the encoding: it writes both words as the same one."),
+    SEEN: ("The paper's control, seen by the attacker", "Another word, and the answer flips again."),
 }
 
 
@@ -79,7 +81,7 @@ def chosen(examples: list[dict]) -> dict:
     """The first pair that each control brings back, and that turns when the attacker sees P-D."""
     for example in examples:
         after = example["after"]
-        back = all(right(after[name], example) for name in (PD, NOISE, TERMINAL))
+        back = all(right(after[name], example) for name in (PD, NOISE, TERMINAL, ENCODING))
         seen = example["adaptive after"]
         if back and seen is not None and not right(seen, example):
             return example
@@ -104,7 +106,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<details class="hero-counts"><summary>How often: {turned} such pairs, counted</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, noise {back[NOISE]}, the estimate {back[TERMINAL]}. '
+        f'<details class="hero-counts"><summary>How often: {turned} such pairs, counted</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, the random push {back[NOISE]}, the estimate {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
     )
 

@@ -26,7 +26,7 @@ def box(names: list[str], redraw: str, folder: Path = RESULTS) -> str:
     lines = "".join(f"<li>{item(name, names, folder)}.</li>" for name in groups(names))
     drawn = code(names[0]) if len(names) == 1 else f"{len(names)} recorded files"
     return (
-        f'<details class="book-provenance"><summary>Drawn from {drawn}: command, data, date'
+        f'<details class="book-provenance"><summary>Data: {drawn}'
         f"</summary><ul>{lines}</ul><p>To redraw: {code(redraw)}.</p></details>"
     )
 

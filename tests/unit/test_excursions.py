@@ -10,7 +10,7 @@ from excursion import (
     COSTS,
     LINES,
     PRINTED,
-    PUSHES,
+    DISTURBANCES,
     START,
     STRUCK,
     excursion,
@@ -52,8 +52,8 @@ def test_the_figure_holds_every_position_of_its_two_sliders():
     use_book_style()
     spec = tidy(excursion_figure(), 3).to_plotly_json()
     pictures = spec["layout"]["meta"]["pictures"]
-    assert len(pictures) == len(COSTS) * len(PUSHES)
-    place = COSTS.index(0.1) * len(PUSHES) + PUSHES.index(0.3)
+    assert len(pictures) == len(COSTS) * len(DISTURBANCES)
+    place = COSTS.index(0.1) * len(DISTURBANCES) + DISTURBANCES.index(0.3)
     bare, held = excursion(None, 0.3), excursion(0.1, 0.3)
     shown = dict(zip(LINES, pictures[place]["y"], strict=True))
     assert shown["without control"][::4] == pytest.approx(bare.outside, abs=1e-3)
