@@ -54,12 +54,14 @@ class Experiment:
     name = ""  # stem of the result file
     seed = 0
     parts = ()  # what can be run by itself
+    later = ()  # fields that came after results were recorded: left out of those where they are empty
     __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
     @property
     def configuration(self) -> dict[str, Any]:
         """All that decides the outcome besides data and model, as JSON holds it."""
-        return json.loads(json.dumps(asdict(self)))
+        given = {k: v for k, v in asdict(self).items() if v or k not in self.later}
+        return json.loads(json.dumps(given))
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Do the work; finished parts of it are kept in `runs`."""

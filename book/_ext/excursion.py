@@ -51,18 +51,16 @@ def excursion(cost: float | None, disturbance: float = 0.0) -> Excursion:
     normal[0] = np.linalg.svd(system.bases[0])[0][:, -1]
     for t in range(BLOCKS):  # carried along, so that its sign never jumps
         normal[t + 1] = system.thetas[t] @ normal[t]
-    disturbances = disturbance * np.random.default_rng(SEED).standard_normal((BLOCKS + 1, 3))
-    disturbances[:STRUCK] = 0.0
-    disturbances[STRUCK] = normal[STRUCK]
+    w = disturbance * np.random.default_rng(SEED).standard_normal((BLOCKS + 1, 3))
+    w[:STRUCK] = 0.0
+    w[STRUCK] = normal[STRUCK]
     gains = np.zeros((BLOCKS, 3, 3))
     if cost is not None:
         shares = 1.0 - alphas(BLOCKS, cost)
         gains = shares[:, None, None] * system.complements[:-1]
     clean = system.bases[0] @ np.array([1.0, 0.5])
     # each block adds a disturbance of its own to every state
-    disturbed = SimpleNamespace(
-        T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + disturbances[t + 1]
-    )
+    disturbed = SimpleNamespace(T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + w[t + 1])
     run = simulate(disturbed, clean, gains)
     outside = np.einsum("td,td->t", normal, run.states)
     kept = np.einsum("td,td->t", normal[:-1], run.states[:-1] + run.controls)

@@ -13,15 +13,15 @@ from provenance import box
 
 RESULT = "showcase-captions-minilm-nli.json"
 TRIAL, RECIPE = "trial-snli-test-minilm-nli.json", "textfooler"
-PD, NOISE, TERMINAL = "P-D 99 %", "P-D 99 %: noise 0", "Terminal both"
-ENCODING, SEEN = "encoding", "adaptive"
+PD, TERMINAL, ENCODING, SEEN = "P-D 99 %", "Terminal both", "encoding", "adaptive"
+NOISE = f"{PD}: noise 0"
 SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "The paper's control brings the right answer back."),
     NOISE: ("A random push as large", "So does a random push of the same size."),
     TERMINAL: ("The estimate", "So does this book's trained estimate of the clean state."),
     ENCODING: ("The encoding", "So does the encoding: it writes both words as the same one."),
-    SEEN: ("The paper's control, seen by the attacker", "Another word, and the answer flips again."),
+    SEEN: ("The paper's control, seen by the attacker", "Another word, and it flips again."),
 }
 
 
@@ -65,7 +65,7 @@ def turn(trial: dict) -> str:
     )
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
-    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. TextFooler swaps words for synonyms: {100 * bare.mean():.1f} % are left, {100 * held.mean():.1f} % with the control. Attack the controlled model itself: {100 * seen.mean():.1f} %."
+    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. Under TextFooler, which swaps words for synonyms, it is right on {100 * bare.mean():.1f} %, with the control on {100 * held.mean():.1f} %; if TextFooler attacks the controlled model itself, on {100 * seen.mean():.1f} %."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'

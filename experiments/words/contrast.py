@@ -17,13 +17,17 @@ from experiments.fine_tuning import choose_fine_tuning, fine_tuned
 from experiments.record import counted, packed
 from experiments.trial import WIENER, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.synonyms import words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
+from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.estimation.estimator import TERMINAL, Estimator
+from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.estimation.terminal import EPOCHS
-from pidlib.evaluation.accuracy import Paired, compare, right_answers
+from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.contrast_rows import before, contrasts, edited
+from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"
@@ -45,11 +49,14 @@ class ContrastTrial(Experiment):
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
+    only: tuple[str, ...] = ()  # contenders; all, if none is named
+    label: str = ""  # end of the name, where they are named
+    later = ("only", "label")
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"contrast-{self.data.partition('-')[0]}-{self.model}"
+        return f"contrast-{self.data.partition('-')[0]}-{self.model}{self.label}"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every condition on every set."""
@@ -65,17 +72,12 @@ class ContrastTrial(Experiment):
         sums = {key: {"n": len(part), "sha256": fingerprint(part)} for key, part in sets.items()}
         right: dict[str, dict[str, np.ndarray]] = {}
         contenders = Contenders(self, runs, report)
-        judged = {name: contenders.condition(name) for name in contenders.names}
+        judged = {name: contenders.condition(name) for name in self.only or contenders.names}
         for name, condition in judged.items():
             path = runs / self.name / "judged" / f"{name}.json"
             right[name] = _judged(condition, sets, sums, path)
             report(f"{name}: { {key: int(bits.sum()) for key, bits in right[name].items()} }")
         read = {texts_of(row) for row in training_data(1)[0][COUNTERFACTUAL]}
-        gains = {
-            name: {key: _gain(compare(right["none"][key], bits)) for key, bits in of.items()}
-            for name, of in right.items()
-            if name != "none"
-        }
         return {
             "data": {
                 "name": f"{self.data}, {COUNTERFACTUAL}",
@@ -87,7 +89,6 @@ class ContrastTrial(Experiment):
             },
             "model": adapter_model(self.model),
             "counts": counted(right),
-            "gains": gains,
             "examples": packed(right),
             "edits": [list(edit) for edit in edits],
             "contenders": {name: condition.summary for name, condition in judged.items()},
@@ -125,18 +126,27 @@ class Contenders:
             return self._longer
         if name == behind:  # it learns text as the encoding writes it
             return self._fine_tuned(self.condition("encoding"))
+        if name.startswith("encoding "):  # by another list: "encoding wordnet 8"
+            counts, (_, of, most) = (
+                self.condition("encoding").tokenizer.normaliser.counts,
+                name.split(),
+            )
+            encoding = SynonymEncoding(counts, words_for("synonyms", of), int(most))
+            return Condition(model, NormalisedTokenizer(tokenizer, encoding), None, name)
         if name in rivals:
             plain = replace(self.plain, rivals=(name,))
             return Conditions(plain, self.runs, self.report).rivals[name]
         if name == pd:
             control = self.recorded.controls[pd]
+        elif name == f"{pd}: noise 0":
+            control = Placebo(self.recorded.controls[pd], "noise", 0)
         elif name == terminal:
             control = load_control(f"{self.trial.model}-terminal", model)
         elif name == wiener:
             control = self._wiener()
         else:
             raise ValueError(f"no contender {name!r}; known: {list(self.names)}")
-        return Condition(model, tokenizer, control, control.summary())
+        return Condition(model, tokenizer, control, getattr(control, "summary", lambda: name)())
 
     def _wiener(self) -> Estimator:
         trial, recorded = self.trial, self.recorded
@@ -158,24 +168,19 @@ class Contenders:
             seed=trial.seed,
             report=self.report,
         )
-        summary = "; ".join(
-            filter(None, [start.summary, tuned_summary(copy, len(rows), trial.rate)])
-        )
+        said = start.summary, tuned_summary(copy, len(rows), trial.rate)
+        summary = "; ".join(filter(None, said))
         return Condition(copy, start.tokenizer, None, summary)
 
     @cached_property
     def _longer(self) -> Condition:
         """A copy fine-tuned as long as the terminal estimate is fitted, its rate chosen as such."""
         trial, (model, tokenizer) = self.trial, (self.recorded.model, self.recorded.tokenizer)
-        rows, held, edits = (
-            fit_rows(trial.data, TUNED_ON),
-            held_rows(trial.data),
-            self.recorded.edits,
-        )
-        folder, settings = self.runs / "fine-tuned longer", {"rates": LONGER, "draws": EPOCHS}
+        rows, held = fit_rows(trial.data, TUNED_ON), held_rows(trial.data)
+        edits, folder = self.recorded.edits("both"), self.runs / "fine-tuned longer"
         tuned = choose_fine_tuning(
-            model, tokenizer, rows, held, edits("both"), folder, seed=trial.seed,
-            report=self.report, **settings,
+            model, tokenizer, rows, held, edits, folder, seed=trial.seed,
+            report=self.report, rates=LONGER, draws=EPOCHS,
         )  # fmt: skip
         self.tried = [rate._asdict() for rate in tuned.tried]
         if tuned.model is None:
@@ -203,8 +208,3 @@ def _judged(
 
     stored = once(path, settings, judge)
     return {key: unpack(stored["right"][key], len(part)) for key, part in sets.items()}
-
-
-def _gain(paired: Paired) -> dict[str, float]:
-    low, high = paired.interval()
-    return {"won": paired.won, "lost": paired.lost, "low": low, "high": high, "p": paired.p}

@@ -53,11 +53,13 @@ class ExactTrial(Experiment):
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
+    label: str = ""  # end of the name, where sizes are of other contenders
+    later = ("label",)
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"exact-{self.data}-{self.model}"
+        return f"exact-{self.data}-{self.model}{self.label}"
 
     @property
     def parts(self) -> tuple[str, ...]:

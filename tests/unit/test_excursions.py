@@ -8,9 +8,9 @@ import pytest
 from excursion import (
     BLOCKS,
     COSTS,
+    DISTURBANCES,
     LINES,
     PRINTED,
-    DISTURBANCES,
     START,
     STRUCK,
     excursion,
