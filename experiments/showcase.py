@@ -89,10 +89,9 @@ class Showcase(Experiment):
             NOISE: Placebo(control, "noise", self.seed),
             TERMINAL: load_control(f"{self.model}-terminal", model),
         }
-        conditions = {name: Condition(model, tokenizer, c) for name, c in controls.items()}
         encoding = encoding_of("lexicon 8", rows, "lexicon")  # the list that the attack uses
-        conditions[ENCODING] = Condition(model, NormalisedTokenizer(tokenizer, encoding))
-        return conditions
+        encoded = {ENCODING: Condition(model, NormalisedTokenizer(tokenizer, encoding))}
+        return {name: Condition(model, tokenizer, c) for name, c in controls.items()} | encoded
 
     def _turned(
         self, condition: Condition, rows: Any, ids: Sequence[int], runs: Path, name: str
