@@ -54,7 +54,7 @@ class Experiment:
     name = ""  # stem of the result file
     seed = 0
     parts = ()  # what can be run by itself
-    later = ()  # fields that came after results were recorded: left out of those where they are empty
+    later = ()  # fields added after results were recorded; left out where they are empty
     __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
     @property

@@ -27,7 +27,6 @@ from pidlib.estimation.pretrained import load_control
 from pidlib.estimation.terminal import EPOCHS
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.evaluation.contrast_rows import before, contrasts, edited
-from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"
@@ -102,7 +101,7 @@ class Contenders:
     def __init__(self, trial: Any, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
         self.tried: list[dict[str, float]] = []  # rates of the longer fine-tuning
-        settings = {"placebos": (), "resources": "ppdb", "seed": trial.seed}
+        settings = {"placebos": (("PD", 0.99),), "resources": "ppdb", "seed": trial.seed}
         self.plain = Trial(trial.data, trial.model, controls=(("PD", 0.99),), **settings)
         self.recorded = Conditions(self.plain, runs, report)
 
@@ -127,26 +126,24 @@ class Contenders:
         if name == behind:  # it learns text as the encoding writes it
             return self._fine_tuned(self.condition("encoding"))
         if name.startswith("encoding "):  # by another list: "encoding wordnet 8"
-            counts, (_, of, most) = (
-                self.condition("encoding").tokenizer.normaliser.counts,
-                name.split(),
-            )
+            _, of, most = name.split()
+            counts = self.condition("encoding").tokenizer.normaliser.counts
             encoding = SynonymEncoding(counts, words_for("synonyms", of), int(most))
             return Condition(model, NormalisedTokenizer(tokenizer, encoding), None, name)
+        if name.startswith(f"{pd}: "):  # a placebo, "P-D 99 %: noise 0"
+            return replace(self.recorded.judged()[name], summary=name)
         if name in rivals:
             plain = replace(self.plain, rivals=(name,))
             return Conditions(plain, self.runs, self.report).rivals[name]
         if name == pd:
             control = self.recorded.controls[pd]
-        elif name == f"{pd}: noise 0":
-            control = Placebo(self.recorded.controls[pd], "noise", 0)
         elif name == terminal:
             control = load_control(f"{self.trial.model}-terminal", model)
         elif name == wiener:
             control = self._wiener()
         else:
             raise ValueError(f"no contender {name!r}; known: {list(self.names)}")
-        return Condition(model, tokenizer, control, getattr(control, "summary", lambda: name)())
+        return Condition(model, tokenizer, control, control.summary())
 
     def _wiener(self) -> Estimator:
         trial, recorded = self.trial, self.recorded
