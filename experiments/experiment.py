@@ -51,11 +51,16 @@ Report = Callable[[str], None]  # gets a line of progress
 class Experiment:
     """Settings of an experiment; `run` gives what its result file holds besides them."""
 
-    name = ""  # stem of the result file
+    stem = label = ""  # start and end of the name
     seed = 0
     parts = ()  # what can be run by itself
     later = ()  # fields added after results were recorded; left out where they are empty
     __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        return f"{self.stem}-{self.data}-{self.model}{self.label}"
 
     @property
     def configuration(self) -> dict[str, Any]:

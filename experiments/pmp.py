@@ -42,11 +42,7 @@ class PontryaginTrial(Experiment):
     thresholds: tuple[float, ...] = (0.99, 0.95, 0.90, 0.85)
     c: float = 1e-3
     fitted_on: int = 2000
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"pmp-{self.data}-{self.model}"
+    stem = "pmp"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every control on clean and attacked rows; finished cells are kept in `runs`."""

@@ -41,11 +41,7 @@ class Showcase(Experiment):
     n: int = 300
     fitted_on: int = 2000
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"showcase-{self.data}-{self.model}"
+    stem = "showcase"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Attack the bare model, show the turned pairs to each condition, attack P-D itself."""

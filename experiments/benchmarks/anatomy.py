@@ -35,11 +35,7 @@ class Anatomy(Experiment):
     fitted_on: int = 2000
     timed: int = 64  # rows of a timing, and its rounds
     rounds: int = 15
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"anatomy-{self.data}-{self.model}"
+    stem = "anatomy"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Fit once; count ranks, measure errors, time the control."""

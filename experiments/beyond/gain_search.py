@@ -37,11 +37,7 @@ class GainSearch(Experiment):
     size: int = 8
     spread: float = 0.7
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"gains-{self.data}-{self.model}"
+    stem = "gains"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Search, then weigh every law on both texts."""

@@ -73,11 +73,7 @@ class JacobianTrial(Experiment):
     rhos: tuple[float, ...] = (0.25, 0.5)
     variance: float = 0.99
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"jacobians-{self.data}-{self.model}"
+    stem = "jacobians"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Linearise, predict, choose, learn, judge, attack."""

@@ -58,6 +58,7 @@ class OptimalAttackTrial(Experiment):
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
+    stem = "optimal-attack"
 
     def __post_init__(self) -> None:
         for name, given, known in (
@@ -66,11 +67,6 @@ class OptimalAttackTrial(Experiment):
         ):  # fmt: skip
             if unknown := set(given) - set(known):
                 raise ValueError(f"unknown {name} {sorted(unknown)}; known: {list(known)}")
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"optimal-attack-{self.data}-{self.model}"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Choose settings, then play every row with every search and contender."""

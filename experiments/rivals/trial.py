@@ -83,15 +83,11 @@ class RivalsTrial(Experiment):
     resources: str = "ppdb"
     half: bool = True  # bfloat16, for all alike
     seed: int = 0
+    stem = "rivals"
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.rivals if name not in GRIDS]:
             raise ValueError(f"unknown rival {unknown[0]!r}; known: {list(GRIDS)}")
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"rivals-{self.data}-{self.model}"
 
     @property
     def parts(self) -> tuple[str, ...]:

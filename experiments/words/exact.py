@@ -55,11 +55,7 @@ class ExactTrial(Experiment):
     seed: int = 0
     label: str = ""  # end of the name, where sizes are of other contenders
     later = ("label",)
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"exact-{self.data}-{self.model}{self.label}"
+    stem = "exact"
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -83,11 +83,7 @@ class FrontierTrial(Experiment):
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"frontier-{self.data}-{self.model}"
+    stem = "frontier"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Answer all rows under every setting, then let the gates choose between two answers."""

@@ -44,11 +44,7 @@ class ValidityTrial(Experiment):
     resources: str = "ppdb"
     most: int = 5
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"validity-{self.data}-{self.model}"
+    stem = "validity"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge the clean texts, the attacked ones, and those whose label is known."""

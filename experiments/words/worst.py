@@ -64,11 +64,7 @@ class WorstTrial(Experiment):
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"worst-{self.data}-{self.model}"
+    stem = "worst"
 
     @property
     def parts(self) -> tuple[str, ...]:
