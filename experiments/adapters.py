@@ -29,13 +29,7 @@ from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
 from pidlib.evaluation.accuracy import predict
 from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2
 from pidlib.io.files import sha256, write_json
-from pidlib.models import (
-    ADAPTERS,
-    Model,
-    base_classifier,
-    load_adapter,
-    training_record,
-)
+from pidlib.models import ADAPTERS, Model, base_classifier, load_adapter, training_record
 
 LICENCES = {
     "captions": "made by pidlib, CC BY 4.0",

@@ -51,16 +51,11 @@ Report = Callable[[str], None]  # gets a line of progress
 class Experiment:
     """Settings of an experiment; `run` gives what its result file holds besides them."""
 
-    stem = label = ""  # start and end of the name
+    name = ""  # stem of the result file
     seed = 0
     parts = ()  # what can be run by itself
     later = ()  # fields added after results were recorded; left out where they are empty
     __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"{self.stem}-{self.data}-{self.model}{self.label}"
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -71,6 +66,20 @@ class Experiment:
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Do the work; finished parts of it are kept in `runs`."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TextExperiment(Experiment):
+    """An experiment with a model on the rows of a data set."""
+
+    data: str = "snli-test"
+    model: str = "minilm-nli"
+    stem = label = ""  # start and end of the name
+
+    @property
+    def name(self) -> str:
+        """Stem of the result file."""
+        return f"{self.stem}-{self.data}-{self.model}{self.label}"
 
 
 def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -> dict[str, Any]:

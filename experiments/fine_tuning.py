@@ -16,12 +16,11 @@ from pidlib.controller import is_controlled
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.selection import LOSS, best_affordable
+from pidlib.estimation.selection import best_affordable
 from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.hooks import find_blocks
 
 RATES = (1e-4, 3e-4, 1e-3)
-NEEDED = ("premise", "hypothesis", "label")
 
 
 def fine_tuned(
@@ -69,9 +68,6 @@ def _both(
     rows: Sequence[Mapping[str, Any]], perturbed: Perturb, seeds: Sequence[int], config: Any
 ) -> list[dict[str, Any]]:
     """Rows as they are, then changed, labelled in the model's own numbers, as the loss takes."""
-    for k, row in enumerate(rows):
-        if missing := [key for key in NEEDED if key not in row]:
-            raise ValueError(f"row {k} has no {missing[0]!r}; fine-tuning needs {list(NEEDED)}")
     both = []
     for seed in seeds:
         both += [dict(row) for row in rows]
@@ -106,15 +102,12 @@ def choose_fine_tuning(
     perturbed: Perturb,
     out: str | Path,
     rates: Sequence[float] = RATES,
-    loss: float = LOSS,
     seed: int = 0,
     draws: int = 1,
     control: Estimator | None = None,
     report: Report = print,
 ) -> FineTuning:
     """Fine-tune at several rates; choose as `pidlib.estimation.choose` does."""
-    if not rates or len(held) == 0:
-        raise ValueError(f"rates {list(rates)}, {len(held)} held-out rows: give at least one each")
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
     def judged(rate: float, model: Any, feedback: Estimator | None = None) -> Rate:
@@ -132,5 +125,5 @@ def choose_fine_tuning(
         copies.append(copy)
         clean, changed = tried[-1][1:]
         report(f"rate {rate:g}: clean {clean:.3f}, perturbed {changed:.3f}")
-    chosen = best_affordable(tried, loss)
+    chosen = best_affordable(tried)
     return FineTuning(copies[tried.index(chosen)], tuple(tried), chosen)

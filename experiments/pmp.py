@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, TextExperiment, once
 from experiments.record import counted, packed
 from experiments.trial import fit_rows
 from pidlib.attacks.attack import RECIPES
@@ -31,11 +31,9 @@ ANALYTIC = {"relaxed": "exact-gain", "running": "residual"}  # the law made for 
 
 
 @dataclass(frozen=True)
-class PontryaginTrial(Experiment):
+class PontryaginTrial(TextExperiment):
     """One model on attacked rows of one data set, under analytic and optimal controls."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     n: int = 300
     sweeps: int = 20
     scheme: str = "PD"

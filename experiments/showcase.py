@@ -12,7 +12,7 @@ from torch import Tensor
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report, TextExperiment
 from experiments.rivals.encoding import encoding_of
 from experiments.trial import fit_rows
 from pidlib.attacks.attack import attack
@@ -32,11 +32,10 @@ NOISE, ENCODING = f"{PD}: noise 0", "encoding"
 
 
 @dataclass(frozen=True)
-class Showcase(Experiment):
+class Showcase(TextExperiment):
     """Pairs that one swapped word turns, shown to four conditions; then the attacker sees P-D."""
 
     data: str = "captions"
-    model: str = "minilm-nli"
     recipe: str = "textfooler"
     n: int = 300
     fitted_on: int = 2000

@@ -320,12 +320,6 @@ class FreeLB:
     step_size: float = 0.15
     radius: float = 0.3
 
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"steps is {self.steps}; FreeLB needs at least 1")
-        if min(self.start, self.step_size, self.radius) <= 0:
-            raise ValueError("start, step_size and radius must be above 0")
-
     def backward(self, model: Any, inputs: Mapping[str, Tensor], labels: Tensor) -> Tensor:
         """Fill the gradients of one batch, return the mean loss over the steps."""
         rest = {key: value for key, value in inputs.items() if key != "input_ids"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report, TextExperiment
 from experiments.trial import fit_rows
 from pidlib.analysis.theorem import error_profiles, outside_norms
 from pidlib.attacks.attack import RECIPES
@@ -25,11 +25,9 @@ PROFILES = "controlled", "free", "theorem", "general"  # of `ErrorProfiles`; eac
 
 
 @dataclass(frozen=True)
-class Anatomy(Experiment):
+class Anatomy(TextExperiment):
     """States of one model on clean and attacked rows of one data set, and what control costs."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     n: int = 300
     c: float = 1e-3
     fitted_on: int = 2000

@@ -40,8 +40,6 @@ def compare_wrappers(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     recipe: str = "textfooler",
-    resources: str = "lexicon",
-    seed: int = 0,
 ) -> WrapperTrial:
     """Run the same attacks through TextAttack's wrapper and through ours."""
     from pidlib.attacks import components as parts
@@ -57,10 +55,10 @@ def compare_wrappers(
     answers, seconds, whole = [], [], []
     for wrapper in (stock, victim):
         clock = _Clock(wrapper)
-        search = recipes.RECIPES[recipe](clock, parts.parts_of(resources, recipe))
+        search = recipes.RECIPES[recipe](clock, parts.parts_of("lexicon", recipe))
         results, started = [], time.perf_counter()
         for key, row in enumerate(rows):
-            with seeded(seed, key):
+            with seeded(0, key):
                 example = OrderedDict((c, row[c]) for c in COLUMNS if c in row)
                 result = search.attack(example, int(row["label"]))
             text = result.perturbed_result.attacked_text.text
@@ -111,13 +109,12 @@ def attack_pace(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     recipe: str = "textfooler",
-    resources: str = "lexicon",
 ) -> Pace:
     """Time an attack, its construction left out."""
     from pidlib.attacks.components import SameMeaning
 
-    attack(model, tokenizer, [rows[0]], recipe, resources)  # imports and caches
-    engine = Engine(model, tokenizer, recipe, resources, seed=0, max_length=256)
+    attack(model, tokenizer, [rows[0]], recipe)  # imports and caches
+    engine = Engine(model, tokenizer, recipe, "lexicon", seed=0, max_length=256)
     encoders = [c.model for c in engine.search.constraints if isinstance(c, SameMeaning)]
     with ExitStack() as watches:
         inside = [watches.enter_context(_watched(network)) for network in (model, *encoders)]

@@ -17,7 +17,7 @@ from experiments.adapters import adapter_model
 from experiments.beyond.augmentation import augmented, weights_of
 from experiments.beyond.erasure import erased, fit_leace, probed, turned
 from experiments.beyond.swapped import Rows, counted, one_sided, said
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, TextExperiment, once
 from pidlib.data.groups import GroupSwap
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import Estimator
@@ -41,12 +41,10 @@ Attach = Callable[[Any], AbstractContextManager]
 
 
 @dataclass(frozen=True)
-class Fairness(Experiment):
+class Fairness(TextExperiment):
     """One model and its conditions on pairs, the same pairs with all persons swapped, and contrasts."""
 
-    data: str = "snli-test"
     fitted: str = "snli-validation"
-    model: str = "minilm-nli"
     after: int = 3000
     fit: int = 300
     pairs: int = 400

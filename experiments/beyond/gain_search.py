@@ -12,7 +12,7 @@ from typing import Any
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, edited, evolve, learn, mean_costs
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report, TextExperiment
 from pidlib.data.nli import fingerprint
 from pidlib.evaluation.results import read_result
 
@@ -22,11 +22,9 @@ RECORDED = "jacobians-snli-test-minilm-nli.json"  # its laws were learnt on the 
 
 
 @dataclass(frozen=True)
-class GainSearch(Experiment):
+class GainSearch(TextExperiment):
     """Two searches for gains on one text, and what each finds is worth on fresh text."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     resources: str = "ppdb"
     fitted_on: int = 600
     variance: float = 0.99

@@ -93,13 +93,13 @@ def edited(model: Any, tokenizer: Any, rows: Sequence[dict], edits: RandomEdits,
 
 
 def batched(
-    model: Any, tokenizer: Any, pairs: Sequence, size: int = BATCH
+    model: Any, tokenizer: Any, pairs: Sequence
 ) -> list[tuple[list[int], list[dict], Tensor]]:
     """Rows of each batch, its clean and changed inputs, and the model's own clean answer."""
     order = np.argsort([len(a["premise"] + a["hypothesis"]) for a, _ in pairs], kind="stable")
     parts = []
-    for start in range(0, len(pairs), size):
-        rows = order[start : start + size].tolist()
+    for start in range(0, len(pairs), BATCH):
+        rows = order[start : start + BATCH].tolist()
         inputs = [encode(tokenizer, of) for of in zip(*(pairs[k] for k in rows), strict=True)]
         with torch.no_grad():
             parts.append((rows, inputs, model(**inputs[0]).logits.softmax(-1)))

@@ -15,7 +15,7 @@ import torch
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, edited, learn, mean_costs
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report, TextExperiment
 from experiments.record import counted, packed
 from pidlib.analysis import explained_shares, predicted_errors
 from pidlib.attacks.attack import attack
@@ -44,11 +44,9 @@ ANCHORS = {
 
 
 @dataclass(frozen=True)
-class JacobianTrial(Experiment):
+class JacobianTrial(TextExperiment):
     """A model's blocks as matrices: what they predict, and gains made of them on trial."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     n: int = 200
     recipe: str = "textfooler"
     resources: str = "ppdb"

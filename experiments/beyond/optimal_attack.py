@@ -12,8 +12,8 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report, once, one_by_one
-from experiments.words.contrast import Contenders
+from experiments.experiment import Report, once, one_by_one
+from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attack import RECIPES, attack
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
@@ -39,11 +39,9 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 
 
 @dataclass(frozen=True)
-class OptimalAttackTrial(Experiment):
+class OptimalAttackTrial(ContendersTrial):
     """Searches for words that turn an answer, each with as many questions, on each contender."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     tuned_on: str = "snli-validation"
     after: int = 3000
     n: int = 200
@@ -54,10 +52,6 @@ class OptimalAttackTrial(Experiment):
     searches: tuple[str, ...] = tuple(SEARCHES)
     recipes: tuple[str, ...] = RECIPES
     resources: str = "ppdb"
-    mix: str = "synonyms"
-    rho: float = 2.0
-    rate: float = 1e-3
-    seed: int = 0
     stem = "optimal-attack"
 
     def __post_init__(self) -> None:

@@ -18,10 +18,10 @@ def tokens(sentence: str) -> list[str]:
 class Wording:
     """Writes scenes as English captions."""
 
-    def __init__(self, rng: Random, variety: int = 2) -> None:
+    def __init__(self, rng: Random) -> None:
         self.rng = rng
         self._words = {
-            (name, form): entry[form][: min(variety, entry.get("used", variety))]
+            (name, form): entry[form][: entry.get("used", 2)]
             for name, entry in CONCEPTS.items()
             for form in FORMS
             if form in entry

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from pidlib.data.batches import texts
 from pidlib.evaluation.accuracy import scores, under
@@ -41,15 +42,10 @@ class Rival:
         """Shares (N, labels) of the labels: the largest is the answer."""
         return combined(self.draw(rows, self.draws), self.votes)
 
-    def with_draws(self, draws: int) -> Rival:
-        """The same over another number of draws."""
-        return replace(self, draws=draws)
-
 
 def combined(logits: np.ndarray, votes: bool = False) -> np.ndarray:
     """Shares (N, labels) that draws of logits (N, draws, labels) give the labels."""
-    odds = np.exp(logits - logits.max(-1, keepdims=True))
-    mean = (odds / odds.sum(-1, keepdims=True)).mean(1)
+    mean = softmax(logits, -1).mean(1)
     if not votes:
         return mean
     cast = np.eye(logits.shape[-1])[logits.argmax(-1)].mean(1)
@@ -68,14 +64,14 @@ def right(rival: Rival, rows: Rows) -> np.ndarray:
     return margins(rival.scores(rows), [row["label"] for row in rows]) > 0
 
 
-def plain(model: Any, tokenizer: Any, summary: str = "none", control: Any = None) -> Rival:
+def plain(model: Any, tokenizer: Any, control: Any = None) -> Rival:
     """The model itself, or under a control, as a rival among rivals."""
 
     def draw(rows: Rows, draws: int) -> np.ndarray:
         with under(control, model):
             return scores(model, tokenizer, rows, BATCH)[:, None]
 
-    return Rival(summary, draw)
+    return Rival("none", draw)
 
 
 def random_words(
@@ -84,10 +80,9 @@ def random_words(
     change: Callable[[str, np.random.Generator], str],
     columns: Sequence[str],
     seed: int,
-    control: Any = None,
 ) -> Draw:
     """Draws that change the words of some columns at random; each text is answered once."""
-    answer, memory = plain(model, tokenizer, control=control).draw, {}
+    answer, memory = plain(model, tokenizer).draw, {}
 
     def draw(rows: Rows, draws: int) -> np.ndarray:
         wanted = []

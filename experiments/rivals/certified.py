@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from experiments.rivals.answers import Rows, margins, plain
+from experiments.rivals.answers import Rows, margins
 from experiments.rivals.search import searched
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates
@@ -97,8 +96,3 @@ def smoothed_verdicts(
         verdicts["truth"].append(truth)
         verdicts["whole"].append(whole)
     return {key: np.array(bits) for key, bits in verdicts.items()}
-
-
-def shares_of(model: Any, tokenizer: Any, control: Any = None) -> Callable[[Rows], np.ndarray]:
-    """Shares of a model's answers, under a control or none."""
-    return plain(model, tokenizer, control=control).scores

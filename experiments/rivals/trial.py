@@ -17,7 +17,7 @@ The result holds
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,10 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, TextExperiment, once
 from experiments.record import counted, packed
-from experiments.rivals.answers import Rival, right
-from experiments.rivals.certified import (
-    group_choices,
-    list_shifts,
-    shares_of,
-    smoothed_verdicts,
-)
+from experiments.rivals.answers import Rival, plain, right
+from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
 from experiments.rivals.denoising import Density, FirstStates
 from experiments.rivals.encoding import encoding_of
 from experiments.rivals.families import COSTLY, DRAWN, GRIDS, Families
@@ -58,11 +53,9 @@ CONTROLS = ("P-D 99 %", "Terminal both")
 
 
 @dataclass(frozen=True)
-class RivalsTrial(Experiment):
+class RivalsTrial(TextExperiment):
     """Rivals of a control on one model, each at its best setting on held-out rows."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     after: int = 3000
     rivals: tuple[str, ...] = tuple(GRIDS)
     learnt_on: int = 2000  # clean rows: of the denoiser, the density, and the counts of words
@@ -168,7 +161,7 @@ class RunningRivals:
         def choose() -> dict[str, Any]:
             none, tried = counts(self.families.bare), []
             for setting in GRIDS[family]:
-                rival = self.families.rival(family, setting).with_draws(draws)
+                rival = replace(self.families.rival(family, setting), draws=draws)
                 tried.append({"setting": setting} | counts(rival))
                 self.report(f"{family} {setting}: {tried[-1]}, none {none}")
             return {"n": len(held), "none": none, "tried": tried} | chosen(tried, none, len(held))
@@ -207,9 +200,9 @@ class RunningRivals:
                 judge = Judge(sets, self.source, trial.most, self.runs / "judged" / "parts")
                 bits, out["asked"][name] = judge.judged(
                     name,
-                    rival.with_draws(draws),
+                    replace(rival, draws=draws),
                     settings,
-                    again.with_draws(draws) if family in DRAWN else None,
+                    replace(again, draws=draws) if family in DRAWN else None,
                     self.families.bare if family in DRAWN else None,
                 )
                 out["right"][name] = {key: [pack(b), len(b)] for key, b in bits.items()}
@@ -285,25 +278,24 @@ class RunningRivals:
             encoding = encoding_of(trial.groups, families.learnt_on, trial.resources)
             groups = encoding.groups()
             by_word = {word: of for of in groups.values() if len(of) > 1 for word in of}
-            bare = families.model, families.tokenizer
-            models = {"none": bare}
-            models |= {name: (*bare, self._control(name)) for name in trial.controls}
+            model, models = (families.model, families.tokenizer), {"none": families.bare}
+            models |= {name: plain(*model, self._control(name)) for name in trial.controls}
             lists = partial(choices, source=self.source, most=trial.most)
             in_groups = partial(group_choices, groups=by_word)
             out: dict[str, Any] = {"lists": {"n": len(rows)}}
             for key, shifts in (("one word", one), ("all words", every)):
                 low = np.flatnonzero(shifts < 0.5)  # else no margin is wide enough
                 some = [rows[k] for k in low]
-                bits = smoothed_verdicts(shares_of(*bare), some, lists, shifts[low], trial.seed)
+                bits = smoothed_verdicts(families.bare.scores, some, lists, shifts[low], trial.seed)
                 out["lists"][key] = {
                     "q": [round(float(q), 4) for q in np.percentile(shifts, [10, 50, 90])],
                     "below a half": len(low),
                     "certified": int(bits["certified"].sum()),
                 }
             out["groups"] = {"n": len(few), "words": len(by_word)}
-            for name, parts in models.items():
+            for name, rival in models.items():
                 nothing = np.zeros(len(few))
-                bits = smoothed_verdicts(shares_of(*parts), few, in_groups, nothing, trial.seed)
+                bits = smoothed_verdicts(rival.scores, few, in_groups, nothing, trial.seed)
                 counts = {key: int(b.sum()) for key, b in bits.items()}
                 packs = {key: pack(b) for key, b in bits.items()}
                 out["groups"][name] = {"counts": counts, "examples": packs}

@@ -17,11 +17,7 @@ HYPOTHESIS, BOTH = ("hypothesis",), ("premise", "hypothesis")
 
 
 def masked(
-    model: Any,
-    tokenizer: Any,
-    share: float,
-    columns: Sequence[str] = HYPOTHESIS,
-    seed: int = 0,
+    model: Any, tokenizer: Any, share: float, columns: Sequence[str] = HYPOTHESIS, seed: int = 0
 ) -> Rival:
     """After RanMASK (Zeng et al., 2023), our reading: a share of words masked at random; a vote.
 
@@ -47,9 +43,7 @@ def substituted(
     tokenizer: Any,
     source: Candidates,
     most: int,
-    columns: Sequence[str] = HYPOTHESIS,
     seed: int = 0,
-    control: Any = None,
 ) -> Rival:
     """After SAFER (Ye, Gong & Liu, 2020), our reading: random words of the lists; a vote.
 
@@ -62,6 +56,5 @@ def substituted(
         of = lists(text)
         return of.written([int(random.integers(size)) for size in of.sizes])
 
-    summary = f"after SAFER, our reading: one of {most} synonyms in {' and '.join(columns)}"
-    draw = random_words(model, tokenizer, change, columns, seed, control)
-    return Rival(summary, draw, votes=True)
+    summary = f"after SAFER, our reading: one of {most} synonyms in hypothesis"
+    return Rival(summary, random_words(model, tokenizer, change, HYPOTHESIS, seed), votes=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model, texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, TextExperiment, once
 from experiments.fine_tuning import choose_fine_tuning, fine_tuned
 from experiments.record import counted, packed
 from experiments.trial import WIENER, Trial, fit_rows, held_rows
@@ -34,20 +34,23 @@ LONGER = 1e-3, 3e-3  # rates of the fine-tuning that is as long as the terminal 
 
 
 @dataclass(frozen=True)
-class ContrastTrial(Experiment):
-    """One model and its conditions on ordinary, counterfactual and edited pairs.
+class ContendersTrial(TextExperiment):
+    """A trial of contenders: what the recorded trial of the controls chose on held-out rows.
 
-    What the recorded trial chose on held-out rows is taken over: the mix and the strength of the
-    closed form, and the rate of the fine-tuning.
+    That is the mix and the strength of the closed form, and the rate of the fine-tuning.
     """
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
-    after: int = 3000
     mix: str = "synonyms"
     rho: float = 2.0
     rate: float = 1e-3
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class ContrastTrial(ContendersTrial):
+    """One model and its conditions on ordinary, counterfactual and edited pairs."""
+
+    after: int = 3000
     only: tuple[str, ...] = ()  # contenders; all, if none is named
     label: str = ""  # end of the name, where they are named
     later = ("only", "label")
@@ -98,7 +101,7 @@ class ContrastTrial(Experiment):
 class Contenders:
     """What is judged, made when it is asked for, as the recorded trial of the controls made it."""
 
-    def __init__(self, trial: Any, runs: Path, report: Report = print) -> None:
+    def __init__(self, trial: ContendersTrial, runs: Path, report: Report = print) -> None:
         self.trial, self.runs, self.report = trial, runs, report
         self.tried: list[dict[str, float]] = []  # rates of the longer fine-tuning
         settings = {"placebos": (("PD", 0.99),), "resources": "ppdb", "seed": trial.seed}

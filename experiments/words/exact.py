@@ -14,9 +14,9 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report, one_by_one
+from experiments.experiment import Report, one_by_one
 from experiments.record import counted, packed
-from experiments.words.contrast import Contenders
+from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
@@ -37,11 +37,9 @@ SEARCHES = ("exact", "greedy", "beam")
 
 
 @dataclass(frozen=True)
-class ExactTrial(Experiment):
+class ExactTrial(ContendersTrial):
     """One model and its contenders, each on the first so many of the rows after `after`."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     after: int = 3000
     sizes: dict[str, int] = field(default_factory=lambda: SIZES)
     most: int = CANDIDATES
@@ -49,10 +47,6 @@ class ExactTrial(Experiment):
     letters: int = 0  # rows, the first, that are asked under every slip of the keyboard
     half: bool = True  # bfloat16 first, full precision where a margin is small
     resources: str = "ppdb"
-    mix: str = "synonyms"  # as in the trial of contrasts
-    rho: float = 2.0
-    rate: float = 1e-3
-    seed: int = 0
     label: str = ""  # end of the name, where sizes are of other contenders
     later = ("label",)
     stem = "exact"

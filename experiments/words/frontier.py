@@ -18,15 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from experiments.adapters import adapter_model
 from experiments.conditions import COUNTED
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report
 from experiments.record import counted, packed
 from experiments.rivals.encoding import encoding_of
 from experiments.rivals.words import BOTH
 from experiments.trial import fit_rows
-from experiments.words.contrast import COUNTERFACTUAL, Contenders
+from experiments.words.contrast import COUNTERFACTUAL, Contenders, ContendersTrial
 from pidlib.attacks.synonyms import candidates, words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.edits import word_spans
@@ -57,11 +58,9 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FrontierTrial(Experiment):
+class FrontierTrial(ContendersTrial):
     """Paths of controls on one model, each from none to all of something."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     after: int = 3000
     n: int = 500
     edited: int = 1000
@@ -79,10 +78,6 @@ class FrontierTrial(Experiment):
     rare: tuple[int, ...] = (1, 3, 10, 40)
     doubts: tuple[float, ...] = (0.6, 0.8, 0.95)
     sure: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6)
-    mix: str = "synonyms"  # as in the trial of contrasts
-    rho: float = 2.0
-    rate: float = 1e-3
-    seed: int = 0
     stem = "frontier"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
@@ -264,15 +259,8 @@ class RunningFrontier:
     ) -> dict[str, np.ndarray]:
         """The trained control's answer where a gate opens, else the model's own."""
         none, own = logits["none "], logits["strength 1"]
-        return {
-            key: np.where(
-                gate(rows, _largest(none[key]), _largest(own[key]))[:, None], own[key], none[key]
-            )
-            for key, rows in self.sets.items()
-        }
-
-
-def _largest(logits: np.ndarray) -> np.ndarray:
-    """Largest probability of each row."""
-    odds = np.exp(logits - logits.max(1, keepdims=True))
-    return 1 / odds.sum(1)
+        answers = {}
+        for key, rows in self.sets.items():
+            sure = (softmax(of[key], 1).max(1) for of in (none, own))
+            answers[key] = np.where(gate(rows, *sure)[:, None], own[key], none[key])
+        return answers

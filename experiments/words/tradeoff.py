@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Report, TextExperiment
 from experiments.record import counted
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import batches
@@ -38,11 +38,9 @@ class Swaps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TradeoffTrial(Experiment):
+class TradeoffTrial(TextExperiment):
     """Best linear maps, fitted on half of the swaps and tested on the rest, in several splits."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     resources: str = "ppdb"
     most: int = 8
     weights: tuple[float, ...] = tuple(float(w) for w in 10.0 ** np.arange(-2, 2.01, 0.25).round(2))

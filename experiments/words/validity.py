@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, TextExperiment, once
 from experiments.record import counted, packed
 from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
@@ -31,11 +31,9 @@ BEFORE, CHANGED, RANDOM = "before", "edited", "random swap"
 
 
 @dataclass(frozen=True)
-class ValidityTrial(Experiment):
+class ValidityTrial(TextExperiment):
     """Texts that attacks left, judged by a model that none of them attacked."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     judge: str = "mpnet-nli"
     contenders: tuple[str, ...] = ("none", "P-D 99 %", "Terminal both")
     recipes: tuple[str, ...] = RECIPES

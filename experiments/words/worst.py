@@ -26,9 +26,9 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Report, once
 from experiments.record import counted, packed
-from experiments.words.contrast import Contenders
+from experiments.words.contrast import Contenders, ContendersTrial
 from experiments.words.exact import about
 from pidlib.attacks import RECIPES, attack, candidates
 from pidlib.attacks.outcomes import Outcome, read_outcomes
@@ -44,11 +44,9 @@ SWARM = "stock swarm"
 
 
 @dataclass(frozen=True)
-class WorstTrial(Experiment):
+class WorstTrial(ContendersTrial):
     """Contenders on the first rows of a data set, under whatever was found against anybody."""
 
-    data: str = "snli-test"
-    model: str = "minilm-nli"
     n: int = 500
     trials: tuple[str, ...] = ("wiener-snli-test-minilm-nli", "wiener-snli-test-minilm-nli-encoded")
     contenders: tuple[str, ...] = ("none", "P-D 99 %", "Terminal both")
@@ -60,10 +58,6 @@ class WorstTrial(Experiment):
     unseen_n: int = 200  # rows whose words and letters are swapped for unseen ones
     resources: str = "ppdb"
     most: int = 5
-    mix: str = "synonyms"  # this and what follows as in the trial of contrasts
-    rho: float = 2.0
-    rate: float = 1e-3
-    seed: int = 0
     stem = "worst"
 
     @property
