@@ -12,7 +12,9 @@ from experiments.experiment import record
 from pidlib.data.groups import GroupSwap
 from pidlib.data.nli import VARIABLE, load_nli
 
-TRIAL = Fairness("tiny-test", "tiny-fit", after=50, fit=6, pairs=6, probe=4, others=3, tuned=6)
+TRIAL = Fairness(
+    "tiny-test", fitted="tiny-fit", after=50, fit=6, pairs=6, probe=4, others=3, tuned=6
+)
 
 
 def test_it_judges_every_condition_and_is_kept(tmp_path, monkeypatch):
