@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -80,6 +80,13 @@ class TextExperiment(Experiment):
     def name(self) -> str:
         """Stem of the result file."""
         return f"{self.stem}-{self.data}-{self.model}{self.label}"
+
+
+def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
+    """Refuse a value that is none of those known, by name."""
+    for value in values:
+        if value not in known:
+            raise ValueError(f"unknown {what} {value!r}; known: {list(known)}")
 
 
 def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -> dict[str, Any]:

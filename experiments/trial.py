@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from datasets import Dataset
 
 from experiments.adapters import HELD_OUT
-from experiments.experiment import Experiment, Report
+from experiments.experiment import Experiment, Report, all_known
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import SOURCES
 from pidlib.data.nli import hold_out, load_nli
@@ -79,13 +78,13 @@ class Trial(Experiment):
             raise ValueError(f"after = {self.after}; it must be at least 0")
         if self.data == "snli-validation":
             raise ValueError("subspaces are fitted on snli-validation; judge on another file")
-        _all_known("recipe", self.recipes, RECIPES)
+        all_known("recipe", self.recipes, RECIPES)
         estimating = [(rule, mix) for rule in (WIENER, TERMINAL) for mix in MIXES]
-        _all_known("estimating control", self.estimators, estimating)
+        all_known("estimating control", self.estimators, estimating)
         chosen = [control_name(*pair) for pair in self.estimators]
         paired = [f"{rival}{WITH}{name}" for rival in (*RIVALS, IN_LOOP) for name in chosen]
-        _all_known("rival", self.rivals, (*RIVALS, *paired))
-        _all_known("words_from", (self.words_from,), ("", *SOURCES))
+        all_known("rival", self.rivals, (*RIVALS, *paired))
+        all_known("words_from", (self.words_from,), ("", *SOURCES))
         known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
             if pair not in known:
@@ -147,18 +146,11 @@ class Trial(Experiment):
         running = RunningTrial(self, results, runs, report)
         part, _, condition = (only or "").partition(", ")
         if condition:
-            _all_known("condition", (condition,), running.conditions.attacked())
+            all_known("condition", (condition,), running.conditions.attacked())
         for cell in self.cells:
             if only is None or cell.name == part:
                 running.attack(cell, condition or None)
         return running.judge() if only in (None, JUDGE) else None
-
-
-def _all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
-    """Refuse a value that is none of those known, by name."""
-    for value in values:
-        if value not in known:
-            raise ValueError(f"unknown {what} {value!r}; known: {list(known)}")
 
 
 def fit_rows(data: str, n: int) -> Dataset:

@@ -13,18 +13,7 @@ FITTED = (
     ("They praised the {} with all their heart.", "They cursed the {} with all their heart."),
     ("The {} charmed us from the first minute.", "The {} annoyed us from the first minute."),
 )
-FITTED_ON = (
-    "film",
-    "meal",
-    "journey",
-    "concert",
-    "party",
-    "garden",
-    "play",
-    "lesson",
-    "walk",
-    "visit",
-)
+FITTED_ON = "film meal journey concert party garden play lesson walk visit".split()
 JUDGED = (
     "The {} in this town is",
     "My neighbour told me that the {} was",
@@ -46,10 +35,7 @@ OPPOSITE = ("bad", "awful", "boring", "ugly", "poor", "horrible", "disappointing
 
 def fitted_texts() -> tuple[list[str], list[str]]:
     """Texts of the target's mood and of the opposite one."""
-    pairs = [
-        (good.format(of), bad.format(of))
-        for (good, bad), of in product(FITTED, FITTED_ON)
-    ]  # fmt: skip
+    pairs = [(good.format(of), bad.format(of)) for (good, bad), of in product(FITTED, FITTED_ON)]
     target, opposite = zip(*pairs, strict=True)
     return list(target), list(opposite)
 

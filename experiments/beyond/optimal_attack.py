@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
-from experiments.experiment import Report, once, one_by_one
+from experiments.experiment import Report, all_known, once, one_by_one
 from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attack import RECIPES, attack
 from pidlib.attacks.synonyms import candidates
@@ -55,12 +55,9 @@ class OptimalAttackTrial(ContendersTrial):
     stem = "optimal-attack"
 
     def __post_init__(self) -> None:
-        for name, given, known in (
-            ("contender", self.contenders, CONTENDERS), ("search", self.searches, SEARCHES),
-            ("recipe", self.recipes, RECIPES),
-        ):  # fmt: skip
-            if unknown := set(given) - set(known):
-                raise ValueError(f"unknown {name} {sorted(unknown)}; known: {list(known)}")
+        all_known("contender", self.contenders, CONTENDERS)
+        all_known("search", self.searches, SEARCHES)
+        all_known("recipe", self.recipes, RECIPES)
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Choose settings, then play every row with every search and contender."""

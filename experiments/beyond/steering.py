@@ -14,7 +14,7 @@ from torch import Tensor
 
 from experiments.beyond.concept import OPPOSITE, TARGET, prompts
 from experiments.beyond.steering_laws import GRIDS, LOG, SteeringLaws
-from experiments.experiment import Experiment, Report, once
+from experiments.experiment import Experiment, Report, all_known, once
 from pidlib.analysis import steering_of_size, steering_size
 from pidlib.data.batches import batches, encode
 from pidlib.data.nli import load_nli
@@ -45,8 +45,7 @@ class SteeringTrial(Experiment):
     def __post_init__(self) -> None:
         if self.size not in self.sizes:
             raise ValueError(f"size {self.size} is not among the sizes {self.sizes}")
-        if unknown := set(self.laws) - set(GRIDS):
-            raise ValueError(f"unknown laws {sorted(unknown)}; known: {list(GRIDS)}")
+        all_known("law", self.laws, GRIDS)
 
     @property
     def name(self) -> str:

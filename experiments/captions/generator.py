@@ -37,17 +37,10 @@ def captions(split: str, n: int | None = None, seed: int = 0) -> list[dict]:
 
 def scenes(split: str, n: int | None = None, seed: int = 0) -> list[dict]:
     """Rows of `captions` with the scenes behind them."""
-    if split not in SIZES:
-        raise ValueError(f"unknown split {split!r}; use one of {', '.join(SIZES)}")
-    size, n = SIZES[split], SIZES[split] if n is None else n
-    for name, value in (("n", n), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} is {value!r}; give a whole number")
-    if not 1 <= n <= size:
-        raise ValueError(f"n is {n}; the {split} split has {size} rows, so give n from 1 to {size}")
     rows, source = _rows(split, seed)
+    n = SIZES[split] if n is None else n
     rows += islice(source, max(0, n - len(rows)))
-    return [dict(row) for row in rows[:n]]
+    return rows[:n]
 
 
 @cache

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.experiment import Report, TextExperiment, once
+from experiments.experiment import Report, TextExperiment, all_known, once
 from experiments.record import counted, packed
 from experiments.rivals.answers import Rival, plain, right
 from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
@@ -79,8 +79,7 @@ class RivalsTrial(TextExperiment):
     stem = "rivals"
 
     def __post_init__(self) -> None:
-        if unknown := [name for name in self.rivals if name not in GRIDS]:
-            raise ValueError(f"unknown rival {unknown[0]!r}; known: {list(GRIDS)}")
+        all_known("rival", self.rivals, GRIDS)
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 
 import pidlib
-from experiments.captions.generator import SIZES, captions
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
 from pidlib.bases import DTYPES, Eigenbases, Origin
@@ -47,7 +46,6 @@ CASES = {
     "configs": 300,
     "results": 400,
     "outcomes": 400,
-    "captions": 200,
 }
 
 
@@ -685,29 +683,6 @@ def test_a_log_cut_off_anywhere_keeps_its_whole_lines(place):
 def read_whole(path, content):
     path.write_bytes(content)
     return read_outcomes(path)
-
-
-# Options of the captions.
-
-
-@cases("captions")
-@given(
-    values | st.sampled_from(list(SIZES)),
-    values | st.integers(-2, 40),
-    st.sampled_from(ODD) | st.integers(0, 2),
-)
-def test_captions_options_of_any_value(split, n, seed):
-    known = isinstance(split, str) and split in SIZES
-    if known and n is None:
-        n = 5  # all rows of a split take minutes to make
-    try:
-        rows = captions(split, n, seed)
-    except (ValueError, TypeError) as error:
-        assert len(str(error)) > 10
-        return
-    assert known and len(rows) == n
-    for row in rows:
-        assert set(row) == {"premise", "hypothesis", "label"} and row["label"] in (0, 1, 2)
 
 
 # No code comes with a file.

@@ -96,12 +96,8 @@ def test_sizes_keys_and_balance_of_prefixes():
         assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_prefixes_are_stable_and_copies_are_safe():
-    rows = captions("test", n=200)
-    rows[0]["premise"] = "spoiled"
-    assert captions("test", n=200)[1:] == rows[1:]
-    assert captions("test", n=5)[0]["premise"] != "spoiled"
-    assert captions("test", n=5, seed=1) != captions("test", n=5)
+def test_prefixes_are_stable_and_seeds_differ():
+    assert captions("test", n=200)[:5] == captions("test", n=5) != captions("test", n=5, seed=1)
 
 
 def test_rows_are_the_same_on_every_python():
@@ -163,23 +159,6 @@ def test_order_does_not_depend_on_the_hash_seed():
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.stdout.strip() == digest
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("dev",), ValueError, "'dev'.*train, validation, test"),
-        (("test", 0), ValueError, "n is 0"),
-        (("test", -1), ValueError, "n is -1"),
-        (("test", 5001), ValueError, "5001.*5000"),
-        (("test", 2.5), TypeError, "2.5"),
-        (("test", True), TypeError, "True"),
-        (("test", 5, "a"), TypeError, "seed is 'a'"),
-    ],
-)
-def test_bad_input(arguments, error, message):
-    with pytest.raises(error, match=message):
-        captions(*arguments)
 
 
 def test_no_word_has_two_meanings():
