@@ -186,7 +186,7 @@ def _train(
     extra, more = rows.select(_twice(len(rows), training.seed)), {}
     if training.kind == "a2t":
         captions = len(train["captions"])
-        extra, attacked = _attacked(start, first, extra, captions, rows, begun, report)
+        extra, attacked = _attacked(start, first, captions, rows, begun, report)
         more["a2t"] = dict(sorted(Counter(outcome.status for outcome in attacked).items()))
     rows = concatenate_datasets([rows, extra])
     left = 1 - stop / first.epochs if stop < first.epochs else 1.0
@@ -228,13 +228,7 @@ def _trained(checkpoint: Path, settings: LoraSettings, training: Training) -> An
 
 
 def _attacked(
-    start: Path,
-    settings: LoraSettings,
-    chosen: Dataset,
-    captions: int,
-    rows: Dataset,
-    folder: Path,
-    report: Report,
+    start: Path, settings: LoraSettings, captions: int, rows: Dataset, folder: Path, report: Report
 ) -> tuple[Dataset, list[Outcome]]:
     """Attack the chosen rows by A2T; captions with the lexicon, real text with PPDB."""
     model = _trained(start, settings, Training("a2t", settings.seed)).merge_and_unload()
@@ -242,11 +236,10 @@ def _attacked(
     places = _twice(len(rows), settings.seed)
     split = sum(place < captions for place in places)  # places rise, and captions come first
     changed, outcomes = [], []
-    for resources, part in (("lexicon", range(split)), ("ppdb", range(split, len(places)))):
-        if not part:
+    for resources, ids in (("lexicon", places[:split]), ("ppdb", places[split:])):
+        if not ids:
             continue
-        subset, ids = chosen.select(part), [places[k] for k in part]
-        log = folder / f"a2t-{resources}.jsonl"
+        subset, log = rows.select(ids), folder / f"a2t-{resources}.jsonl"
         new = attack(model, tokenizer, subset, "a2t", resources, settings.seed, ids=ids, log=log)
         report(f"A2T, {resources}: {sum(o.status == 'succeeded' for o in new)} of {len(new)}")
         changed += transfer_rows(subset, new, ids)

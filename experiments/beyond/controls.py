@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from scipy.cluster.vq import kmeans2
 
+from experiments.beyond.gains import edited
 from experiments.experiment import Report, once
 from experiments.trial import fit_rows, held_rows
 from pidlib.analysis import answer_weights, mean_jacobians
@@ -170,6 +171,13 @@ class JacobianControls:
         if not folder.is_dir():
             self._made(name, setting).save_pretrained(folder)
         return Estimator.from_pretrained(folder, allow_expanding=True)
+
+    def edited(self, sets: Mapping[str, Sequence[dict]]) -> dict[str, list]:
+        """Sets of rows in batches, clean and randomly edited."""
+        return {
+            key: edited(self.model, self.tokenizer, rows, self.edits, self.trial.seed + 10 + k)
+            for k, (key, rows) in enumerate(sets.items())
+        }
 
     def shares(self, control: Any) -> list[float]:
         """Right answers of held-out rows, as they are and randomly edited."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import JacobianControls
-from experiments.beyond.gains import GRID, LearntGains, edited, evolve, learn, mean_costs
+from experiments.beyond.gains import GRID, LearntGains, evolve, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
 from pidlib.data.nli import fingerprint
 from pidlib.evaluation.results import read_result
@@ -67,10 +67,7 @@ class RunningSearch(JacobianControls):
     @cached_property
     def parts(self) -> dict[str, list]:
         """Both in batches, clean and randomly edited."""
-        return {
-            key: edited(self.model, self.tokenizer, rows, self.edits, self.trial.seed + 10 + k)
-            for k, (key, rows) in enumerate(self.rows.items())
-        }
+        return self.edited(self.rows)
 
     def searched(self) -> dict[str, dict[str, Any]]:
         """What each way finds at an equal total."""

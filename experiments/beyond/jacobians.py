@@ -14,7 +14,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
-from experiments.beyond.gains import GRID, LearntGains, edited, learn, mean_costs
+from experiments.beyond.gains import GRID, LearntGains, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
 from experiments.record import counted, packed
 from pidlib.analysis import explained_shares, predicted_errors
@@ -216,12 +216,7 @@ class RunningJacobians(JacobianControls):
         trial, N = self.trial, self.trial.learnt
 
         def compute() -> dict[str, Any]:
-            parts = {}
-            for k, (key, rows) in enumerate(
-                {"fit": self.fit_rows[-N:], "fresh": self.held[-N:]}.items()
-            ):
-                seed = trial.seed + 10 + k
-                parts[key] = edited(self.model, self.tokenizer, rows, self.edits, seed)
+            parts = self.edited({"fit": self.fit_rows[-N:], "fresh": self.held[-N:]})
             laws = {EQUAL: LearntGains(self.fitted, False), FREE: LearntGains(self.fitted, True)}
             for law in laws.values():
                 learn(self.model, parts["fit"], law, trial.epochs, trial.rate, trial.seed, self.report)  # fmt: skip

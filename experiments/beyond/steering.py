@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,9 @@ class RunningSteering(SteeringLaws):
 
     def __init__(self, trial: SteeringTrial, runs: Path, report: Report) -> None:
         super().__init__(trial, runs, report)
-        self.settings: dict[str, dict[str, Any]] = {}
-        cut = 6 * self.trial.subjects  # prompts go by template, then by subject
         test = prompts("test")
-        per = len(test) // 6
-        test = [text for k, text in enumerate(test) if k % per < self.trial.subjects][:cut]
+        per = len(test) // 6  # prompts go by template, then by subject
+        test = [text for k, text in enumerate(test) if k % per < self.trial.subjects]
         self.prompts = {"validation": prompts("validation"), "test": test}
         self.scored = [self._first_tokens(words) for words in (TARGET, OPPOSITE)]
 
@@ -114,29 +112,23 @@ class RunningSteering(SteeringLaws):
 
     def chosen(self, law: str) -> dict[str, Any]:
         """The setting with the largest gain on held-out prompts, at the size of the trial."""
-        if law not in self.settings:
 
-            def search() -> dict[str, Any]:
-                base, tried = self.log_odds(None, "validation").mean(), []
-                for setting in GRIDS[law]:
-                    try:
-                        family, bracket = self.family(law, setting)
-                        control = self.sized(family, self.trial.size, bracket)
-                        gain = float((self.log_odds(control, "validation") - base).mean())
-                    except ValueError:  # no strength has this size
-                        gain = None
-                    tried.append(
-                        {"setting": setting, "gain": None if gain is None else round(gain, 3)}
-                    )
-                    self.report(f"{law} {setting}: {gain}")
-                best = max(
-                    (of for of in tried if of["gain"] is not None), key=lambda of: of["gain"]
-                )
-                return {"tried": tried, "setting": best["setting"]}
+        def search() -> dict[str, Any]:
+            base, tried = self.log_odds(None, "validation").mean(), []
+            for setting in GRIDS[law]:
+                try:
+                    family, bracket = self.family(law, setting)
+                    control = self.sized(family, self.trial.size, bracket)
+                    gain = float((self.log_odds(control, "validation") - base).mean())
+                except ValueError:  # no strength has this size
+                    gain = None
+                tried.append({"setting": setting, "gain": None if gain is None else round(gain, 3)})
+                self.report(f"{law} {setting}: {gain}")
+            best = max((of for of in tried if of["gain"] is not None), key=lambda of: of["gain"])
+            return {"tried": tried, "setting": best["setting"]}
 
-            path = self.folder / f"search {law}.json"
-            self.settings[law] = once(path, {"grid": GRIDS[law], "size": self.trial.size}, search)
-        return self.settings[law]
+        path = self.folder / f"search {law}.json"
+        return once(path, {"grid": GRIDS[law], "size": self.trial.size}, search)
 
     def placebos(self) -> list[tuple[str, Callable[[], Any]]]:
         """What is as large and knows nothing, or pushes the other way."""
@@ -145,26 +137,21 @@ class RunningSteering(SteeringLaws):
             of = self.chosen("addition")["setting"]
         source = np.random.default_rng(trial.seed)
         half = np.repeat([True, False], len(self.target))
-        conditions: list[tuple[str, Callable[[], Any]]] = []
-        for k in range(trial.seeds):
-            family = lambda k=k: self._addition(of, seed=k)  # noqa: E731
-            conditions.append(
-                (f"random direction {k}", lambda f=family: self.sized(f(), trial.size, LOG))
-            )
+
+        def added(**how: Any) -> Callable[[], Any]:
+            return lambda: self.sized(self._addition(of, **how), trial.size, LOG)
+
+        def rotated(law: str) -> Callable[[], Any]:
+            return lambda: Placebo(self.control(law, trial.size), "rotation", trial.seed)
+
         orders = [source.permutation(half) for _ in range(trial.shuffles)]
-        for k, order in enumerate(orders):
-            family = lambda to=order: self._addition(of, labels=to)  # noqa: E731
-            conditions.append(
-                (f"shuffled labels {k}", lambda f=family: self.sized(f(), trial.size, LOG))
-            )
-        for law in [law for law in ROTATED if law in trial.laws]:
-            turned = lambda law=law: Placebo(self.control(law, trial.size), "rotation", trial.seed)  # noqa: E731
-            conditions.append((f"{law}: rotated", turned))
-        for law in [law for law in REVERSED if law in trial.laws]:
-            conditions.append(
-                (f"{law}: reversed", lambda law=law: self.control(law, trial.size, -1))
-            )
-        return conditions
+        return [
+            *((f"random direction {k}", added(seed=k)) for k in range(trial.seeds)),
+            *((f"shuffled labels {k}", added(labels=order)) for k, order in enumerate(orders)),
+            *((f"{law}: rotated", rotated(law)) for law in ROTATED if law in trial.laws),
+            *((f"{law}: reversed", partial(self.control, law, trial.size, -1))
+              for law in REVERSED if law in trial.laws),
+        ]  # fmt: skip
 
     def log_odds(self, control: Any, part: str) -> np.ndarray:
         """Log-odds of a word of the target's mood against one of the opposite, after each prompt."""

@@ -74,10 +74,8 @@ class SteeringLaws:
         self.model.requires_grad_(False)
         self.target, self.opposite = fitted_texts()
 
-    def _texts(self, labels: Sequence[bool] | None) -> tuple[list[str], list[str]]:
-        """Texts of both moods; with other labels for the placebos."""
-        if labels is None:
-            return self.target, self.opposite
+    def _texts(self, labels: Sequence[bool]) -> tuple[list[str], list[str]]:
+        """Texts of both moods, with other labels for the placebos."""
         every = [*self.target, *self.opposite]
         return ([t for t, of in zip(every, labels, strict=True) if of],
                 [t for t, of in zip(every, labels, strict=True) if not of])  # fmt: skip

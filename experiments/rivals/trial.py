@@ -119,8 +119,6 @@ class RunningRivals:
         judged = {"none": self.judged("none")}
         for name in trial.rivals:
             judged[name] = self.judged(name)
-            if name == "SAFER":  # whose certificate it is
-                self.certificates()
         for of in judged.values():
             for name, bits in of["right"].items():
                 answered[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}

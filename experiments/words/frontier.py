@@ -28,6 +28,7 @@ from experiments.rivals.encoding import encoding_of
 from experiments.rivals.words import BOTH
 from experiments.trial import fit_rows
 from experiments.words.contrast import COUNTERFACTUAL, Contenders, ContendersTrial
+from experiments.words.worst import swaps
 from pidlib.attacks.synonyms import candidates, words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.edits import word_spans
@@ -39,7 +40,7 @@ from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.selection import RHOS
 from pidlib.evaluation.contrast import RESULT, edits_of
 from pidlib.evaluation.contrast_rows import ENTAILED, contrast_pairs, edited
-from pidlib.evaluation.exact import choices, half_scores
+from pidlib.evaluation.exact import half_scores
 from pidlib.evaluation.results import configuration_hash, read_result
 from pidlib.io.files import write_tensors
 
@@ -112,24 +113,15 @@ class RunningFrontier:
         other = load_nli(COUNTERFACTUAL)
         half = range(len(other) // 2, len(other))[: trial.counterfactual]
         ordinary = rows[trial.after :][: trial.n]
-        pairs = [(k, row) for k, of in enumerate(ordinary) for row in self._swapped(of)]
-        self.of_row = np.array([k for k, _ in pairs])
+        swapped = [swaps(row, self.source, trial.most) for row in ordinary]
+        self.of_row = np.repeat(np.arange(len(swapped)), list(map(len, swapped)))
         self.sets = {
             "ordinary": ordinary,
-            SWAPS: [row for _, row in pairs],
+            SWAPS: sum(swapped, []),
             "edited": edited(rows, [recorded[k] for k in order]),
             "counterfactual": [dict(other[k]) for k in half],
         }
         self.sums = {key: fingerprint(of) for key, of in self.sets.items()}
-
-    def _swapped(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The row with one word of its hypothesis swapped, in every way that the list allows."""
-        of = choices(row["hypothesis"], self.source, self.trial.most)
-        for k, size in enumerate(of.sizes):
-            for j in range(1, size):
-                chosen = [0] * len(of.sizes)
-                chosen[k] = j
-                yield {**row, "hypothesis": of.written(chosen)}
 
     def settings(self) -> Iterator[tuple[str, str]]:
         """Path and point of all that has to be asked."""

@@ -38,6 +38,7 @@ from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.exact import choices, half_scores
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
+from pidlib.evaluation.word_game import grown
 
 Texts = list[list[dict[str, Any]]]  # for each row, what it becomes
 SWARM = "stock swarm"
@@ -140,7 +141,7 @@ class WorstTrial(ContendersTrial):
     def _unseen(self, rows: Sequence[dict]) -> dict[str, Texts]:
         """Rows with a word swapped for WordNet's that PPDB does not list, or a letter for a wide one."""
         fresh = Unlisted(candidates(self.resources, "pso"), candidates(self.resources))
-        words = [_swaps(row, fresh, self.most) for row in rows]
+        words = [swaps(row, fresh, self.most) for row in rows]
         return {"unseen words": words, "unseen letters": list(map(_letters, rows))}
 
     def _own(
@@ -201,11 +202,10 @@ def stored_texts(rows: Sequence[dict], logs: Iterable[Path]) -> dict[str, Texts]
     return {recipe: [list(of.values()) for of in per_row] for recipe, per_row in texts.items()}
 
 
-def _swaps(row: Mapping[str, Any], source: Any, most: int) -> list[dict[str, Any]]:
-    """A row with each word of its hypothesis swapped, a word at a time."""
+def swaps(row: Mapping[str, Any], source: Any, most: int) -> list[dict[str, Any]]:
+    """A row with each word of its hypothesis swapped, a word at a time, in every way of a list."""
     of = choices(row["hypothesis"], source, most)
-    none = [0] * len(of.words)
-    changed = [[*none[:k], j, *none[k + 1 :]] for k, n in enumerate(of.sizes) for j in range(1, n)]
+    changed = grown([(0,) * len(of.sizes)], of.sizes)
     return [{**row, "hypothesis": of.written(choice)} for choice in changed]
 
 
