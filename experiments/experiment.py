@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from pidlib.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import write_json
 from pidlib.io.strict_json import explained
@@ -75,11 +77,13 @@ class TextExperiment(Experiment):
     data: str = "snli-test"
     model: str = "minilm-nli"
     stem = label = ""  # start and end of the name
+    split = True  # whether the name tells the split of the data
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        return f"{self.stem}-{self.data}-{self.model}{self.label}"
+        data = self.data if self.split else self.data.partition("-")[0]
+        return f"{self.stem}-{data}-{self.model}{self.label}"
 
 
 def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
@@ -118,7 +122,7 @@ def one_by_one(
 
 
 def read_experiment(config: str | Path) -> Experiment:
-    """Read a configuration: the name of one in `configs`, or a path."""
+    """Read a configuration: the name of one in `configs`, or a path; a wrong field is named."""
     path = _path(config)
     if not path.is_file():
         known = sorted(p.stem for p in CONFIGS.glob("*.toml"))
@@ -134,23 +138,16 @@ def read_experiment(config: str | Path) -> Experiment:
     settings = getattr(import_module(module), name)
     if hasattr(settings, "kind"):  # one class for two of them
         given["kind"] = kind
-    return _checked(settings, given, path.name)
+    try:
+        with explained(settings.__dataclass_fields__):
+            return TypeAdapter(settings).validate_json(json.dumps(given, default=str))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
 
 
 def _path(config: str | Path) -> Path:
     path = Path(config)
     return path if path.suffix == ".toml" else CONFIGS / f"{config}.toml"
-
-
-def _checked(settings: type[Experiment], given: Mapping[str, Any], where: str) -> Experiment:
-    """Make an experiment of a mapping; a wrong field is named."""
-    from pydantic import TypeAdapter
-
-    try:
-        with explained(settings.__dataclass_fields__):
-            return TypeAdapter(settings).validate_json(json.dumps(given, default=str))
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def record(

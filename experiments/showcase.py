@@ -93,7 +93,6 @@ class Showcase(TextExperiment):
     ) -> list[Outcome]:
         """Successes of the attack that changed one word."""
         log = runs / self.name / f"{name}.jsonl"
-        log.parent.mkdir(parents=True, exist_ok=True)
         about = {"condition": name, "fitted_on": self.fitted_on}
         with condition.attached():
             outcomes = attack(

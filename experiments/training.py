@@ -99,7 +99,6 @@ def train_lora(
     backward = method.backward if method else plain_backward
     batches = _Batches(tokenizer, rows, settings)
     learner = _Learner(with_lora(model, settings), batches, settings, backward, report)
-    out.mkdir(parents=True, exist_ok=True)
     run = {"settings": asdict(settings), "data": fingerprint(rows)}
     if start is not None:
         run["start"] = sha256(start)

@@ -53,11 +53,7 @@ class Fairness(TextExperiment):
     tuned: int = 1200  # rows of the fine-tuning, each as written and swapped
     without: tuple[str, ...] = ()
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"fairness-{self.data.partition('-')[0]}-{self.model}"
+    stem, split = "fairness", False
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Fit, judge, count."""

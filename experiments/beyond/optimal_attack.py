@@ -77,7 +77,7 @@ class OptimalAttackTrial(ContendersTrial):
                    for search in self.searches}
                 for name, played in games.items()
             },
-            "recipes": running.recipes("none"),
+            "recipes": running.recipes(),
             "examples": {
                 name: {"clean": pack(np.array([of["clean"] for of in played]))}
                 | {key: [of[key] for of in played] for key in (*self.searches, *MEASURES)}
@@ -186,21 +186,19 @@ class RunningAttacks:
                     self.report(f"{name}, {len(played)} rows: {left}")
         return played
 
-    def recipes(self, name: str) -> dict[str, list]:
+    def recipes(self) -> dict[str, list]:
         """Each row's questions until a whole recipe, with its own words, turned it; None: never."""
-        trial, condition, fell = self.trial, self.contenders.condition(name), {}
+        trial, condition, fell = self.trial, self.contenders.condition("none"), {}
         ids = list(range(trial.after, trial.after + trial.n))
         for recipe in trial.recipes:
-            with condition.attached():
-                outcomes = attack(
-                    condition.model, condition.tokenizer, self.rows, recipe, trial.resources,
-                    trial.seed, ids=ids, data=trial.data, budget=trial.budget,
-                    about={"control": condition.summary},
-                    log=self.folder / f"{recipe} {name}.jsonl",
-                )  # fmt: skip
+            outcomes = attack(
+                condition.model, condition.tokenizer, self.rows, recipe, trial.resources,
+                trial.seed, ids=ids, data=trial.data, budget=trial.budget,
+                about={"control": None}, log=self.folder / f"{recipe} none.jsonl",
+            )  # fmt: skip
             fell[recipe] = [o.queries if o.status == "succeeded" else None for o in outcomes]
             left = sum(o.status == "failed" for o in outcomes)
-            self.report(f"{name}, {recipe}: {left} of {len(outcomes)} left")
+            self.report(f"none, {recipe}: {left} of {len(outcomes)} left")
         return fell
 
     def _played(self, condition: Condition, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,11 +54,7 @@ class ContrastTrial(ContendersTrial):
     only: tuple[str, ...] = ()  # contenders; all, if none is named
     label: str = ""  # end of the name, where they are named
     later = ("only", "label")
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"contrast-{self.data.partition('-')[0]}-{self.model}{self.label}"
+    stem, split = "contrast", False
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every condition on every set."""

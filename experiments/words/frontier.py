@@ -137,19 +137,16 @@ class RunningFrontier:
 
     def setting(self, path: str, at: str) -> Setting:
         """What a point of a path attaches."""
-        trained = (
-            self.trained if path not in ("none", "taught", "closed form", "encoding") else None
-        )
         if path == "none":
             return Setting()
         if path == "P-D 99 %":
             return Setting(self.contenders.condition(path).control)
         if path == "strength":
-            return Setting(trained, lambda t, u, mask: float(at) * u)
+            return Setting(self.trained, lambda t, u, mask: float(at) * u)
         if path == "states":
-            return Setting(trained, lambda t, u, mask: u if t <= int(at) else 0 * u)
+            return Setting(self.trained, lambda t, u, mask: u if t <= int(at) else 0 * u)
         if path == "rank":
-            return Setting(trained.of_rank(int(at)))
+            return Setting(self.trained.of_rank(int(at)))
         if path == "taught":
             return Setting(self._trained(float(at)))
         if path == "fitted states":
@@ -159,6 +156,7 @@ class RunningFrontier:
             edits = self.contenders.recorded.edits("synonyms")
             of = self.bare.model, self.bare.tokenizer, rows, edits
             return Setting(Estimator.fit(*of, rho=float(at), seed=self.trial.seed))
+        trained = None if path == "encoding" else self.trained
         return Setting(trained, before=self.encoding(at))
 
     @cached_property
@@ -190,29 +188,24 @@ class RunningFrontier:
         trial = self.trial
         own = {"model": adapter_model(trial.model)["sha256"], "source": self.source.sha256}
         own |= {"sums": self.sums, "at": [path, at], "seed": trial.seed}
-        of = configuration_hash(own | self._fit(path))
+        own |= {"fitted": trial.fitted} if path in FITTED else {}
+        of = configuration_hash(own)
         file = self.folder / f"{path} {at} {of[:12]}.safetensors"
         if not file.is_file():
             control, push, before = self.setting(path, at)
             tokenizer = self.bare.tokenizer
             tokenizer = tokenizer if before is None else NormalisedTokenizer(tokenizer, before)
-            pushed = {} if push is None else {"instead": push}
-            held = nullcontext() if control is None else control.attached(self.bare.model, **pushed)
-            with held:
+            model = self.bare.model
+            with nullcontext() if control is None else control.attached(model, instead=push):
                 answers = {
-                    key: torch.from_numpy(half_scores(self.bare.model, tokenizer, rows))
+                    key: torch.from_numpy(half_scores(model, tokenizer, rows))
                     for key, rows in self.sets.items()
                 }
-            file.parent.mkdir(parents=True, exist_ok=True)
             write_tensors(file, answers)
         answers = {key: of.numpy() for key, of in load_file(file).items()}
         right = self.right(answers)
         self.report(f"{path} {at}: { {key: f'{100 * b.mean():.1f}' for key, b in right.items()} }")
         return answers
-
-    def _fit(self, path: str) -> dict[str, int]:
-        """What a fit hangs on."""
-        return {"fitted": self.trial.fitted} if path in FITTED else {}
 
     def right(self, logits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Right answers by set; of the swaps, whether a row is right as written and under all."""

@@ -46,11 +46,7 @@ class TradeoffTrial(TextExperiment):
     weights: tuple[float, ...] = tuple(float(w) for w in 10.0 ** np.arange(-2, 2.01, 0.25).round(2))
     draws: int = 5
     seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        return f"tradeoff-{self.data.partition('-')[0]}-{self.model}"
+    stem, split = "tradeoff", False
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Read the states of all swaps; for each split and state, the frontier."""
