@@ -163,10 +163,8 @@ def fit_pairs(
         law = {s: before.gain for s, before in estimates.items()}
         joint = _moments(blocks, pairs, t, law, skip_first)
         A, b = fit(t, joint)
-        size, change = (
-            float(np.trace(joint.covariance("xx"))),
-            joint.error(np.eye(len(b)), 0 * b, "p"),
-        )
+        size = float(np.trace(joint.covariance("xx")))
+        change = joint.error(np.eye(len(b)), 0 * b, "p")
         fitted = Fit(joint.n, size, change, joint.error(A, b, "p"), joint.error(A, b, "y"))
         estimates[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
         if rank is not None:

