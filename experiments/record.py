@@ -144,10 +144,8 @@ class RunningTrial:
         chosen = [outcomes[k] for k in range(self.trial.attacked(cell))]
         timer = (self.runs / self.log(cell, name)).with_suffix(".seconds")
         seconds = json.loads(timer.read_text()) if timer.is_file() else None
-        return (
-            transfer_rows(self.rows, chosen),
-            attack_table(chosen)._asdict() | {"seconds": seconds},
-        )
+        did = attack_table(chosen)._asdict() | {"seconds": seconds}
+        return transfer_rows(self.rows, chosen), did
 
     def _outcomes(self, cell: Cell, name: str) -> list[Outcome]:
         """Outcomes that were stored, of this very attack."""

@@ -24,7 +24,7 @@ from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.evaluation.contrast import RESULT, edits_of
-from pidlib.evaluation.contrast_rows import edited as changed
+from pidlib.evaluation.contrast_rows import edited
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
@@ -77,19 +77,13 @@ class JacobianTrial(TextExperiment):
         """Linearise, predict, choose, learn, judge, attack."""
         running = RunningJacobians(self, results, runs, report)
         prediction, learning = running.prediction(), running.learning()
-        right = running.anchors() | running.judged()
+        right, sets = running.anchors() | running.judged(), running.sets
         for name in self.laws if self.attacked else ():
             right[name][ADAPTIVE + self.recipe] = running.attacked(name)
         return {
-            "data": {
-                "name": self.data,
-                "n": len(running.sets["clean"]),
-                "sha256": fingerprint(running.sets["clean"]),
-            },
+            "data": {"name": self.data, "n": self.n, "sha256": fingerprint(sets["clean"])},
             "model": adapter_model(self.model),
-            "sets": {
-                key: {"n": len(of), "sha256": fingerprint(of)} for key, of in running.sets.items()
-            },
+            "sets": {key: {"n": len(of), "sha256": fingerprint(of)} for key, of in sets.items()},
             "counts": counted(right),
             "examples": packed(right),
             "prediction": prediction,
@@ -112,7 +106,7 @@ class RunningJacobians(JacobianControls):
         return {
             "clean": self._rows(0, n),
             self.trial.recipe: self._moved(0, n),
-            "contrast": changed(every, contrast),
+            "contrast": edited(every, contrast),
         }
 
     def _moved(self, start: int, n: int) -> list[dict]:
