@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import experiments.conditions as conditions
+import experiments.fine_tuning as fine_tuning
 import pidlib.attacks.components as parts
 from experiments import record as records
 from experiments.experiment import read_experiment, record
-from experiments.fine_tuning import choose_fine_tuning
 from experiments.record import RunningTrial
 from experiments.trial import RIVALS, Cell, Trial, held_rows
 from pidlib.attacks.outcomes import read_outcomes
@@ -177,8 +177,9 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
 
     def tuned(model, tokenizer, rows, held, *rest, **settings):
         few = rows.select(range(80)), held.select(range(8))
-        return choose_fine_tuning(model, tokenizer, *few, *rest, (1e-3,), 1.0, **settings)
+        return fine_tuning.choose_fine_tuning(model, tokenizer, *few, *rest, (1e-3,), **settings)
 
+    monkeypatch.setattr(fine_tuning, "best_affordable", lambda tried: tried[1])
     monkeypatch.setattr(conditions, "choose", few)
     monkeypatch.setattr(conditions, "choose_fine_tuning", tuned)
     names = ("fine-tuned", "fine-tuned + Wiener typos", "fine-tuned-in-loop + Wiener typos")
