@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pidlib.evaluation.exact import LEVELS, WIDTH, Choices, Margins
-from pidlib.evaluation.word_game import grown
+from pidlib.evaluation.exact import LEVELS, WIDTH, Choices, Margins, grown
 
 
 class Searched(NamedTuple):

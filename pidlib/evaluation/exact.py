@@ -24,6 +24,7 @@ LEVELS = ("one word", "two words", "all words")
 CANDIDATES, CAP, WIDTH = 8, 20_000, 5  # words for each word, combinations of a text, texts kept
 _CHUNK = 256  # texts asked before it may stop
 _DOUBT = 0.5  # logits: bfloat16 moves their differences by less, by 0.17 at most of 4,500 here
+Choice = tuple[int, ...]  # of each place, which of the words that may stand there
 Margins = Callable[[Sequence[str]], np.ndarray]  # of texts: logit of the label less the best other
 
 
@@ -142,7 +143,7 @@ def exact_robustness(
     Source: our departure; the paper searches greedily (§3.1).
     """
     asked = _margins(model, tokenizer, row, half)
-    return verdict(choices(row[_changing(row)], source, most), asked, cap)
+    return verdict(choices(row[changing(row)], source, most), asked, cap)
 
 
 def exact_letters(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool = False) -> bool:
@@ -167,7 +168,7 @@ def exact_letters(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool
 
     Source: our departure; TextBugger tries a few such slips (§3.1).
     """
-    text, margins = row[_changing(row)], _margins(model, tokenizer, row, half)
+    text, margins = row[changing(row)], _margins(model, tokenizer, row, half)
     spans = word_spans(text)
     without = [text[:a].rstrip() + text[b:] for a, b in spans]
     first = margins([text, *without])
@@ -179,7 +180,7 @@ def exact_letters(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool
     return all((margins(texts[k : k + 32]) > 0).all() for k in range(0, len(texts), 32))
 
 
-def _changing(row: Mapping[str, Any]) -> str:
+def changing(row: Mapping[str, Any]) -> str:
     """The column whose words change."""
     return "hypothesis" if "hypothesis" in row else "text"
 
@@ -189,7 +190,7 @@ def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> 
 
     Texts that a tokenizer writes alike count as the same: it may write thousands alike.
     """
-    column, label, memory = _changing(row), row["label"], {}
+    column, label, memory = changing(row), row["label"], {}
     written: Callable[[str], str] = getattr(tokenizer, "normaliser", str)
 
     def margins(texts: Sequence[str]) -> np.ndarray:
@@ -216,30 +217,17 @@ def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -
 
 
 def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
-    """Try every choice of words, the most harmful by single swaps first; stop at a wrong answer.
-
-    Parameters
-    ----------
-    of : Choices
-    margins : callable, of texts; the answer is right where it is above 0
-    cap : int
-
-    Returns
-    -------
-    Verdict
-    """
-    answered = _Answered(of, margins)
+    """Try every choice of words, the most harmful by single swaps first; stop at a wrong answer."""
+    answered = _Answered(of, margins, {})
     none = (0,) * len(of.sizes)
     clean = bool(answered([none])[0] > 0)
     if not clean:
         return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, _count(of), (1, 1, 1))
-    greedy, greedy_texts = _greedy(answered.fresh())
-    searched = answered.fresh()
-    beam = _beam(searched)
-    beam_texts = len(searched.memory)
-    answered = searched  # what the beam has met need not be asked again
+    greedy, greedy_texts = _greedy(_Answered(of, margins, answered.memory))
+    beam = _beam(answered)  # what it meets need not be asked again
+    beam_texts = len(answered.memory)
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
-    harm = answered([_changed(none, pair) for pair in singles])
+    harm = answered([changed(none, pair) for pair in singles])
     levels: list[bool | None] = [bool((harm > 0).all())]
     loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
     levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
@@ -253,20 +241,15 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
 class _Answered:
     """Margins of choices of words, each text answered once."""
 
-    def __init__(self, of: Choices, margins: Margins, base: dict | None = None) -> None:
-        self.of, self.margins = of, margins
-        self.memory: dict[tuple[int, ...], float] = dict(base or {})
+    def __init__(self, of: Choices, margins: Margins, known: Mapping[Choice, float]) -> None:
+        self.of, self.margins, self.memory = of, margins, dict(known)
 
     @property
     def base(self) -> float:
         """Margin of the text as written."""
         return self.memory[(0,) * len(self.of.sizes)]
 
-    def fresh(self) -> _Answered:
-        """The same, with nothing answered but the text as written: a search's own account."""
-        return _Answered(self.of, self.margins, {(0,) * len(self.of.sizes): self.base})
-
-    def __call__(self, wanted: Sequence[tuple[int, ...]]) -> np.ndarray:
+    def __call__(self, wanted: Sequence[Choice]) -> np.ndarray:
         unseen = [choice for choice in dict.fromkeys(wanted) if choice not in self.memory]
         if unseen:
             values = self.margins([self.of.written(choice) for choice in unseen])
@@ -275,28 +258,33 @@ class _Answered:
 
 
 def _count(of: Choices) -> int:
-    return int(np.prod([float(size) for size in of.sizes])) if of.sizes else 1
+    return int(np.prod([float(size) for size in of.sizes]))
 
 
-def _changed(choice: tuple[int, ...], *pairs: tuple[int, int]) -> tuple[int, ...]:
+def changed(choice: Choice, *pairs: tuple[int, int]) -> Choice:
+    """A choice with other words at some places."""
     chosen = list(choice)
     for k, j in pairs:
         chosen[k] = j
     return tuple(chosen)
 
 
-def _pairs(
-    none: tuple[int, ...], loss: Mapping[tuple[int, int], float]
-) -> Iterator[tuple[int, ...]]:
+def grown(kept: Sequence[Choice], sizes: Sequence[int]) -> list[Choice]:
+    """All texts with one more word changed."""
+    return list(dict.fromkeys(
+        changed(choice, (k, j)) for choice in kept for k, size in enumerate(sizes)
+        if choice[k] == 0 for j in range(1, size)
+    ))  # fmt: skip
+
+
+def _pairs(none: Choice, loss: Mapping[tuple[int, int], float]) -> Iterator[Choice]:
     """Choices with two words changed, the most harmful first, were harms to add up."""
     both = [(a, b) for a, b in combinations(loss, 2) if a[0] != b[0]]
     both.sort(key=lambda pair: -loss[pair[0]] - loss[pair[1]])
-    return (_changed(none, *pair) for pair in both)
+    return (changed(none, *pair) for pair in both)
 
 
-def falling(
-    sizes: Sequence[int], loss: Mapping[tuple[int, int], float]
-) -> Iterator[tuple[int, ...]]:
+def falling(sizes: Sequence[int], loss: Mapping[tuple[int, int], float]) -> Iterator[Choice]:
     """All choices, the most harmful first, were harms to add up: best first over sorted words."""
     from heapq import heappop, heappush
 
@@ -311,10 +299,10 @@ def falling(
         for k in range(start, len(sizes)):  # each choice has one way to it: its last step
             if ranks[k] + 1 < sizes[k]:
                 step = gap[k][ranks[k]] - gap[k][ranks[k] + 1]
-                heappush(queue, (lost + step, _changed(ranks, (k, ranks[k] + 1)), k))
+                heappush(queue, (lost + step, changed(ranks, (k, ranks[k] + 1)), k))
 
 
-def _all_right(answered: _Answered, wanted: Iterator[tuple[int, ...]]) -> bool:
+def _all_right(answered: _Answered, wanted: Iterator[Choice]) -> bool:
     size = 16  # small at first: where an answer falls, it mostly falls soon
     while chunk := list(islice(wanted, size)):
         if (answered(chunk) <= 0).any():
@@ -330,7 +318,7 @@ def _greedy(answered: _Answered) -> tuple[tuple[bool, ...], int]:
     order = np.argsort(answered.margins(without), kind="stable") if without else []
     choice, margin, after = (0,) * len(of.sizes), answered.base, []
     for k in order:
-        tried = [_changed(choice, (int(k), j)) for j in range(1, of.sizes[k])]
+        tried = [changed(choice, (int(k), j)) for j in range(1, of.sizes[k])]
         values = answered(tried)
         if values.min() < margin:
             margin, choice = float(values.min()), tried[int(values.argmin())]
@@ -341,22 +329,15 @@ def _greedy(answered: _Answered) -> tuple[tuple[bool, ...], int]:
     return tuple(held), len(answered.memory) + len(without)
 
 
-def _beam(answered: _Answered, width: int = WIDTH) -> tuple[bool, ...]:
+def _beam(answered: _Answered) -> tuple[bool, ...]:
     """The few most harmful texts, a further word changed in each step."""
-    of = answered.of
-    kept, held, right = [(0,) * len(of.sizes)], [], True
-    for _ in of.sizes:
-        grown = dict.fromkeys(
-            _changed(choice, (k, j))
-            for choice in kept
-            for k, size in enumerate(of.sizes)
-            if choice[k] == 0
-            for j in range(1, size)
-        )
-        values = answered(list(grown))
-        right = right and bool((values > 0).all())
-        held.append(right)
-        if not right:
+    sizes = answered.of.sizes
+    kept, held = [(0,) * len(sizes)], []
+    for _ in sizes:
+        wider = grown(kept, sizes)
+        values = answered(wider)
+        held.append(bool((values > 0).all()))
+        if not held[-1]:
             break
-        kept = [list(grown)[k] for k in np.argsort(values, kind="stable")[:width]]
+        kept = [wider[k] for k in np.argsort(values, kind="stable")[:WIDTH]]
     return tuple(all(held[:most]) for most in (1, 2, len(held)))

@@ -17,14 +17,13 @@ import torch
 from torch import Tensor
 
 from pidlib.data.batches import encode, input_device
-from pidlib.evaluation.exact import Choices, falling
+from pidlib.evaluation.exact import Choice, Choices, changed, changing, falling, grown
 from pidlib.hooks import find_blocks, token_mask
 from pidlib.pid import PIDController
 from pidlib.theory.inputs import number
 
 OBJECTIVES = ("margin", "running loss")
 PASS = 2  # questions that a gradient counts as: a forward and a backward
-Choice = tuple[int, ...]
 
 
 class Asked(NamedTuple):
@@ -82,7 +81,7 @@ class WordGame:
     ) -> None:
         number("budget", budget, "at least 1")
         self.model, self.tokenizer, self.row, self.of = model, tokenizer, row, of
-        self.column = "hypothesis" if "hypothesis" in row else "text"
+        self.column = changing(row)
         self.budget, self.queries, self.fell = budget, 0, None
         self.none: Choice = (0,) * len(of.sizes)
         self.last, self.memory = self.none, {}
@@ -116,7 +115,13 @@ class WordGame:
     def slopes(self, at: Choice, objective: str = "margin") -> dict[tuple[int, int], float]:
         """Gain of every swap (word, candidate) of a text, foretold by a gradient; two questions."""
         self._count(PASS)
-        return self._foretold(self._gradient(at, objective), at)
+        own = self.vectors[range(len(at)), list(at)]
+        gradient = self._gradient(at, objective)
+        gains = torch.einsum("wjd,wd->wj", self.vectors - own[:, None], gradient)
+        return {
+            (k, j): float(gains[k, j])
+            for k, size in enumerate(self.of.sizes) for j in range(1, size)
+        }  # fmt: skip
 
     def without(self) -> np.ndarray:
         """Margin with each changing word left out, (words,); a question each, and never a fall."""
@@ -196,14 +201,6 @@ class WordGame:
                 vectors[k, j] = table[ids].mean(0)
         return vectors
 
-    def _foretold(self, gradient: Tensor, at: Choice) -> dict[tuple[int, int], float]:
-        own = self.vectors[range(len(at)), list(at)]
-        gains = torch.einsum("wjd,wd->wj", self.vectors - own[:, None], gradient)
-        return {
-            (k, j): float(gains[k, j])
-            for k, size in enumerate(self.of.sizes) for j in range(1, size)
-        }  # fmt: skip
-
     def relaxed(self, steps: int, rate: float, temperature: float, seed: int) -> Tensor:
         """Log-odds of the candidates, (words, most): found by gradient through mixed words."""
         source, sizes = torch.Generator().manual_seed(seed), torch.tensor(self.of.sizes)
@@ -266,18 +263,6 @@ def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
     return Asked(game.fell, game.last, game.queries)
 
 
-def grown(kept: Sequence[Choice], sizes: Sequence[int]) -> list[Choice]:
-    """All texts with one more word changed."""
-    return list(dict.fromkeys(
-        _with(choice, k, j) for choice in kept for k, size in enumerate(sizes)
-        if choice[k] == 0 for j in range(1, size)
-    ))  # fmt: skip
-
-
-def _with(choice: Choice, k: int, j: int) -> Choice:
-    return (*choice[:k], j, *choice[k + 1 :])
-
-
 def _random(game: WordGame, seed: int = 0) -> None:
     source = np.random.default_rng(seed)
     for _ in range(20 * game.budget):  # drawn again where it was met
@@ -286,7 +271,7 @@ def _random(game: WordGame, seed: int = 0) -> None:
 
 def _greedy(game: WordGame) -> None:
     """Word after word; which first, the margin's fall under the candidate nearest to it says."""
-    first = [_with(game.none, k, 1) for k in range(len(game.none))]
+    first = [changed(game.none, (k, 1)) for k in range(len(game.none))]
     _climb(game, -game.ask(first))
 
 
@@ -294,7 +279,7 @@ def _climb(game: WordGame, rank: np.ndarray) -> None:
     """Word after word, the lowest rank first, the most harmful candidate each."""
     choice = game.none
     for k in np.argsort(rank, kind="stable"):
-        tried = [choice, *(_with(choice, int(k), j) for j in range(1, game.of.sizes[k]))]
+        tried = [choice, *(changed(choice, (int(k), j)) for j in range(1, game.of.sizes[k]))]
         choice = tried[int(game.ask(tried).argmax())]
 
 
@@ -328,7 +313,7 @@ def _neighbour(game: WordGame, choice: Choice, random: np.random.Generator) -> C
     gains = np.zeros(len(choice))
     for k, size in enumerate(game.of.sizes):
         if choice[k] == 0:
-            swaps = [_with(choice, k, j) for j in range(1, size)]
+            swaps = [changed(choice, (k, j)) for j in range(1, size)]
             values = game.ask(swaps)
             best[k], gains[k] = swaps[int(values.argmax())], max(values.max() - start, 0)
     total = gains.sum()
@@ -359,7 +344,7 @@ def _gradient_beam(
             base = game.memory[choice][OBJECTIVES.index(objective)]
             for (k, j), gain in game.slopes(choice, objective).items():
                 if choice[k] == 0:
-                    ranked[_with(choice, k, j)] = base + gain
+                    ranked[changed(choice, (k, j))] = base + gain
         wanted = sorted(ranked, key=lambda c: -ranked[c])[:asked]
         values = game.ask(wanted, objective)
         kept = [wanted[k] for k in np.argsort(-values, kind="stable")[:width]]
