@@ -5,11 +5,7 @@ The one door to the exercises of all chapters; the functions are named by subjec
 
 from __future__ import annotations
 
-from pidlib.check.assumptions import (
-    augmented_step,
-    orthogonal_sum,
-    residual_control,
-)
+from pidlib.check.assumptions import augmented_step, orthogonal_sum, residual_control
 from pidlib.check.attacks import (
     area_under_curve,
     attack_rates,

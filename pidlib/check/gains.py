@@ -12,8 +12,6 @@ from pidlib.theory.gains import alphas, attenuation, lambdas, steady, wiener_c
 from pidlib.theory.projections import diagonal_gains, pair_weights
 from pidlib.theory.systems import orthogonal_system
 
-DRAWS = ((1, 1.0, 1.0), (3, 1.0, 0.5), (6, 0.1, 1.0), (12, 30.0, 0.2), (4, 2.0, 3.0))
-
 
 @exercise("the recursion is the same, but it starts from lambda_T = end instead of 0")
 def gains_with_end(answer: Answer) -> Cases:

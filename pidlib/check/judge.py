@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 WIDTH = 80  # characters of a line that a page shows whole
+NEAR = 1e-6, 1e-9  # relative and absolute difference that counts as none
 SHOWN = 4  # entries of an array that a line shows; a larger one is named by its shape
 
 Answer = Callable[..., Any]
@@ -73,12 +74,8 @@ def _compared(given: Any, wanted: Any) -> tuple[bool, bool]:
         pairs = [_compared(*pair) for pair in zip(given, wanted, strict=True)]
         return all(right for right, _ in pairs), all(alike for _, alike in pairs)
     value, goal = np.asarray(given, dtype=np.float64), np.asarray(wanted, dtype=np.float64)
-    alike = value.size == goal.size and _close(value.ravel(), goal.ravel())
+    alike = value.size == goal.size and np.allclose(value.ravel(), goal.ravel(), *NEAR)
     return alike and value.shape == goal.shape, alike
-
-
-def _close(value: np.ndarray, goal: np.ndarray) -> bool:
-    return bool(np.allclose(value, goal, rtol=1e-6, atol=1e-9))
 
 
 def _difference(given: Any, wanted: Any) -> str:
@@ -90,8 +87,7 @@ def _difference(given: Any, wanted: Any) -> str:
     place = ""
     if np.size(wanted) > SHOWN and np.shape(given) == np.shape(wanted):
         value, goal = np.asarray(given, dtype=np.float64), np.asarray(wanted, dtype=np.float64)
-        near = np.isclose(value, goal, rtol=1e-6, atol=1e-9)
-        at = tuple(map(int, np.argwhere(~near)[0]))
+        at = tuple(map(int, np.argwhere(~np.isclose(value, goal, *NEAR))[0]))
         place, given, wanted = f"entry [{', '.join(map(str, at))}]: ", value[at], goal[at]
     return f"{place}wanted {_short(wanted)}, came out {_short(given)}"
 

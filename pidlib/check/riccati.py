@@ -11,10 +11,10 @@ from pidlib.check.judge import Answer, Cases, exercise
 from pidlib.theory.riccati import cost, riccati, rollout
 
 
-def _problems(seed: int, count: int = 5) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+def _problems(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """Small random problems: any layers, positive semi-definite weights, a cost."""
     random = np.random.default_rng(seed)
-    for _ in range(count):
+    for _ in range(5):
         root = random.standard_normal((3, 3, 2))
         thetas = random.standard_normal((3, 3, 3))
         yield thetas, root @ root.swapaxes(1, 2), float(np.exp(random.uniform(-1, 1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -53,13 +52,17 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             model, tokenizer, rows, _edits(settings), **rule, checkpoint=checkpoint, **common
         )
     else:
+        from rich.console import Console
+        from rich.progress import track
+
         from pidlib.pid import PIDController
 
         stream = team.share(batches(tokenizer, rows, **common, device=input_device(model)))
         total = -(-len(rows) // settings.batch_size // team.count)
+        console = Console(stderr=True, quiet=not team.first)
         controller = PIDController.from_batches(
             model,
-            watched(stream, total, "fit", team.first),
+            track(stream, "fit", total, console=console, transient=True),
             checkpoint=checkpoint,
             merge=Accumulators.all_reduce if team.count > 1 else None,
             **settings.model_dump(include=OF_SUBSPACES),
@@ -123,7 +126,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     return result
 
 
-def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[str, Any]:
+def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
     from pidlib.attacks.attack import attack as run
     from pidlib.attacks.outcomes import attack_table
@@ -153,7 +156,7 @@ def attack(settings: AttackSettings, log: Path, progress: bool = True) -> dict[s
             log=part,
             data=settings.data,
             about=None if control is None else {"control": summary},
-            progress=progress and team.first,
+            progress=team.first,
             **settings.model_dump(include={"recipe", "resources", "seed", "max_length", "budget"}),
         )
     if team.count > 1:
@@ -193,15 +196,6 @@ def controller_of(name: str | None, model: Any) -> Controller | None:
             f"no controller {name!r}: give a folder that `fit` wrote, or one of {controls()}"
         )
     return load_controller(name)
-
-
-def watched(stream: Iterable[Any], total: int, name: str, shown: bool = True) -> Iterator[Any]:
-    """Yield a stream, with a bar and the time left on standard error."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True, quiet=not shown)
-    yield from track(stream, name, total, console=console, transient=True)
 
 
 def _model(settings: Settings) -> Any:

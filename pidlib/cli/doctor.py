@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pidlib.io.embedded import EMBEDDED, look
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
-OPTIONAL = {"attacks": ("textattack", "nltk", "lemminflect", "sentence-transformers", "symspellpy")}
+ATTACKS = ("textattack", "nltk", "lemminflect", "sentence-transformers", "symspellpy")
 
 
 class Finding(NamedTuple):
@@ -28,7 +28,7 @@ def examine() -> list[Finding]:
     return [
         Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", python),
         *map(_package, NEEDED),
-        *(_extra(name, packages) for name, packages in OPTIONAL.items()),
+        _tried("extra attacks", _attacks, "missing"),
         *(
             _tried(f"model {model.name}", partial(look, model), absent="missing")
             for model in EMBEDDED.values()
@@ -60,13 +60,11 @@ def _package(name: str) -> Finding:
     return Finding(name, "ok", version)
 
 
-def _extra(extra: str, packages: tuple[str, ...]) -> Finding:
-    versions = {name: _version(name) for name in packages}
-    absent = [name for name, version in versions.items() if not version]
-    if absent:
-        text = f"pip install 'pidlib[{extra}]' ({absent[0]})"
-        return Finding(f"extra {extra}", "missing", text)
-    return Finding(f"extra {extra}", "ok", ", ".join(f"{n} {v}" for n, v in versions.items()))
+def _attacks() -> str:
+    versions = {name: _version(name) for name in ATTACKS}
+    if absent := [name for name, version in versions.items() if not version]:
+        raise ImportError(f"pip install 'pidlib[attacks]' ({absent[0]})")
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _tried(

@@ -35,7 +35,7 @@ class Processes:
 
     def share(self, items: Iterable[Any]) -> Iterator[Any]:
         """Every `count`-th item, from the `rank`-th on."""
-        return islice(iter(items), self.rank, None, self.count)
+        return islice(items, self.rank, None, self.count)
 
     def wait(self) -> None:
         """Wait until all processes are here."""

@@ -14,6 +14,7 @@ from torch import nn
 
 MAX_LENGTH = 256
 WINDOW = 64  # batches that a stream is sorted within
+_SETTINGS = {"truncation": True, "padding": True, "return_tensors": "pt"}
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,7 @@ def encode(
     device: torch.device | str | None = None,
 ) -> dict[str, torch.Tensor]:
     """The rows as the arguments (B, l) of a model's forward, on a device."""
-    settings = {"truncation": True, "padding": True, "return_tensors": "pt"}
-    inputs = tokenizer(*texts(rows), max_length=max_length, **settings)
+    inputs = tokenizer(*texts(rows), max_length=max_length, **_SETTINGS)
     return {key: value.to(device=device) for key, value in inputs.items()}
 
 
@@ -79,9 +79,7 @@ def continued(
             "a language model is fitted on prompts with a continuation: give rows with 'premise' "
             "(the prompt) and 'hypothesis' (what follows, with its space)"
         )
-    encoded = tokenizer(
-        *texts(rows), max_length=max_length, truncation=True, padding=True, return_tensors="pt"
-    )
+    encoded = tokenizer(*texts(rows), max_length=max_length, **_SETTINGS)
     sides = [encoded.sequence_ids(b) for b in range(len(rows))]
     follows = torch.tensor([[side == 1 for side in row] for row in sides], device=device)
     if not follows.any(1).all():

@@ -145,8 +145,7 @@ def corrupted(images: Tensor, kind: str, strength: float, seed: int = 0) -> Tens
         return torch.from_numpy(gaussian_filter(images.numpy(), (0, 0, strength, strength)))
     if kind == "salt and pepper":
         drawn = torch.rand(images.shape, generator=random)
-        salted = torch.where(drawn < strength, (drawn < strength / 2).to(images), images)
-        return salted
+        return torch.where(drawn < strength, (drawn < strength / 2).to(images), images)
     turns = torch.rand(len(images), generator=random)
     if kind == "rotation":
         return _moved(images, torch.deg2rad(strength * (2 * (turns < 0.5).float() - 1)), 0.0)

@@ -199,10 +199,7 @@ def under(control: Any, model: Any) -> AbstractContextManager:
 
 
 def predict(
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    batch_size: int = 64,
+    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], batch_size: int = 64
 ) -> np.ndarray:
     """Labels that a model gives to rows, in their order.
 

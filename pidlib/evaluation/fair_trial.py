@@ -28,7 +28,6 @@ from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, answers
 
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
-ATTACKED = ("transfer", "adaptive")
 MISSES = "Does it miss changes of meaning?"
 RELIABLE = "Do texts made for it break it more?"  # no: unreliable, the search that sees it is weak
 LAST = (
@@ -112,18 +111,14 @@ class FairTrial:
                 rows.append({"condition": condition} | cells)
         return rows
 
-    def proportion(self, condition: str, key: str) -> Proportion:
-        """Right answers of one condition ("none", "noise 0") on one set, as counts."""
-        bits = self.right[condition][key]
-        return Proportion(int(bits.sum()), len(bits))
-
     def _cell(self, condition: str, key: str) -> str:
         if condition in self.kinds:
             absent = key in ("adaptive", "exact")
             return "-" if absent else f"{100 * self.accuracy(condition, key):.1f}"
         if key not in self.right[condition]:
             return "-"
-        return str(self.proportion(condition, key)).replace(" %", "").partition(" (")[0]
+        bits = self.right[condition][key]
+        return str(Proportion(int(bits.sum()), len(bits))).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
@@ -227,11 +222,8 @@ def fair_trial(
         raise ValueError("recipe is empty: name at least one attack, such as 'textfooler'")
     clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
     turned, wrong = _turned(contrast)
-    conditions: dict[str, Any] = {"none": None, "control": controller}
-    for kind in PLACEBO_KINDS if seeds else ():
-        for k in seeds if kind != "negative" else [0]:
-            placebo = Placebo(controller, kind, k)
-            conditions[placebo.name] = placebo
+    placebos = [Placebo(controller, kind, k) for kind in PLACEBO_KINDS for k in seeds]
+    conditions = {"none": None, "control": controller} | {of.name: of for of in placebos}
     if second is not None:
         model_two, tokenizer_two = second  # fails here, not after hours
         right_answers(model_two, tokenizer_two, clean[:1])
@@ -261,7 +253,8 @@ def fair_trial(
     for name, control in list(conditions.items())[:2] if exact else ():
         with under(control, model):
             few = tqdm(clean[:exact], f"exact, {name}", unit="example", disable=not progress)
-            right[name]["exact"] = np.array([_holds(model, tokenizer, row, source) for row in few])
+            verdicts = [exact_robustness(model, tokenizer, row, source, cap=0) for row in few]
+            right[name]["exact"] = np.array([verdict.exact[1] for verdict in verdicts], bool)
     return FairTrial(", ".join(recipes), right)
 
 
@@ -270,7 +263,7 @@ def _attacked(
 ) -> list[list[dict[str, Any]]]:
     """Texts of a recipe against the model as it is, and against it under the control."""
     texts = []
-    for key, control in zip(ATTACKED, (None, controller), strict=True):
+    for key, control in (("transfer", None), ("adaptive", controller)):
         log = Path(folder) / f"{settings['recipe']}-{key}.jsonl" if folder else None
         about = None if control is None else {"control": control.summary()}
         with under(control, model):
@@ -286,11 +279,6 @@ def _turned(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]],
             raise ValueError(f"contrast row {k} has {sorted(row)}: give either 'label' or 'was'")
     wrong = np.array(["was" in row for row in rows], bool)
     return [{"label": row.get("was"), **row} for row in rows], wrong
-
-
-def _holds(model: Any, tokenizer: Any, row: Mapping[str, Any], source: Candidates) -> bool:
-    """Whether an answer is right under every swap of one or two words."""
-    return bool(exact_robustness(model, tokenizer, row, source, cap=0).exact[1])
 
 
 def _read(low: float, high: float, sign: int = 1) -> str:

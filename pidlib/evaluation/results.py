@@ -129,13 +129,10 @@ def read_result(path: Path) -> dict:
         read_record(_Result, result)
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
-    try:
-        if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
-            raise ValueError(f"{path.name}: the configuration was changed after it was written")
-        if "content_sha256" in result and _content_hash(result) != result["content_sha256"]:
-            raise ValueError(f"{path.name} was changed after it was written; record it again")
-    except RecursionError:
-        raise ValueError(f"{path.name}: the configuration is nested too deeply") from None
+    if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
+        raise ValueError(f"{path.name}: the configuration was changed after it was written")
+    if "content_sha256" in result and _content_hash(result) != result["content_sha256"]:
+        raise ValueError(f"{path.name} was changed after it was written; record it again")
     return result
 
 

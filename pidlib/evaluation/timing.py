@@ -68,9 +68,7 @@ def ratio(above: np.ndarray, below: np.ndarray) -> Ratio:
 
 
 def operations(
-    model: nn.Module,
-    inputs: Sequence[Mapping[str, Tensor]],
-    controller: Controller | None = None,
+    model: nn.Module, inputs: Sequence[Mapping[str, Tensor]], controller: Controller | None = None
 ) -> int:
     """Count the floating-point operations of the products in forward calls."""
     counted = FlopCounterMode(display=False)
