@@ -13,7 +13,6 @@ import torch
 from contents import ROOT, in_toc
 from pidlib import check
 from pidlib.check.judge import exercise
-from pidlib.theory.gains import attenuation, wiener_c
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
 SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)
@@ -74,43 +73,6 @@ def test_hints_fit_the_page(capsys, hint):
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert " ".join(line.strip() for line in lines[1:]) == f"hint: {hint.strip()}"
-
-
-def the_control_before_the_layer(S_next, theta, Q, c):
-    M = Q + theta.T @ S_next @ theta
-    K = np.linalg.solve(M + c * np.eye(len(M)), M)
-    return c * K, K
-
-
-@pytest.mark.parametrize(
-    ("exercise", "wrong"),
-    [
-        (check.halving_cost, 1.0),
-        (check.feedback_cost, lambda thetas, Q, c, K, x0: float(x0 @ x0)),
-        (check.bellman_step, lambda S, theta, Q, c: (Q, Q)),
-        (check.bellman_step, lambda S, theta, Q, c: Q),
-        (check.bellman_step, the_control_before_the_layer),
-        (check.two_projections, lambda phi: (np.sin(phi), np.cos(phi))),
-        (check.split, lambda z, V: (z @ z, 0.0)),
-        (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
-        (check.exit_error, lambda on, off, costs: on + off * attenuation(1, costs[0])[-1]),
-        (check.layers_needed, lambda c, share: 3),
-        (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
-        (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(abs(X - Z), 2 * Z, T)),
-        (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
-        (check.six_layers, attenuation(5, 1.0)[-1]),
-        (check.paired_counts, lambda a, b: (int(b.sum()), int(a.sum()), 0.0)),
-        (check.state_curvature, lambda W, A, c: W + 2 * c * np.eye(len(W))),
-        (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
-        (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),
-        (check.states_within, lambda share, T, d, tokens: min(T, int(12 * T * share))),
-        (check.cheapest, lambda ranks, d: min(d * d, 2 * d * sum(ranks))),
-    ],
-)
-def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):
-    exercise(wrong)
-    said = capsys.readouterr().out
-    assert said.startswith("not yet: a test case comes out differently\nhint: ")
 
 
 def test_a_raised_error_is_reported(capsys):
