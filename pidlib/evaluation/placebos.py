@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -44,11 +44,9 @@ class Placebo:
         """Kind and seed, as tables print them."""
         return self.kind if self.kind == "negative" else f"{self.kind} {self.seed}"
 
-    @contextmanager
-    def attached(self, model: nn.Module) -> Iterator[nn.Module]:
+    def attached(self, model: nn.Module) -> AbstractContextManager:
         """Apply the placebo to a model for as long as the context lasts."""
-        with self.controller.attached(model, instead=self.stand_in()):
-            yield model
+        return self.controller.attached(model, instead=self.stand_in())
 
     def stand_in(self) -> Callable[[int, Tensor, Tensor | None], Tensor]:
         """Return what is added in place of the control, for `controller.attached(instead=)`."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
-from pidlib.check import fairness as check
 from pidlib.data import GroupSwap, load_nli
 from pidlib.estimation import SwapFeedback
 
@@ -123,13 +121,3 @@ def test_bad_settings_are_named(settings, said):
     parts = {0: A[:, :2]}, {0: torch.ones(2)}, {0: torch.zeros(4)}, 0.5
     with pytest.raises(ValueError, match=said):
         SwapFeedback(*parts, **({"rank": 2} | settings))
-
-
-def test_likely_wrong_answers_fail(capsys):
-    for exercise, wrong in (
-        (check.answer_change, lambda p, q: np.abs(p - q).sum(1)),
-        (check.without_shared, lambda c, marked: c - c[marked].mean(0)),
-        (check.gap_left, lambda a, b, g: ((1 - g) * (a - b), (1 - g) * (a - b))),
-    ):
-        exercise(wrong)
-        assert capsys.readouterr().out.startswith("not yet")
