@@ -7,16 +7,26 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 
-from pidlib.attacks.outcomes import read_outcomes
+from pidlib.attacks.attack import attack as attack_rows
+from pidlib.attacks.outcomes import attack_table, read_outcomes
+from pidlib.attacks.synonyms import words_for
 from pidlib.cli.processes import Processes, begin_part, device, merge_parts, part_of, processes
 from pidlib.cli.settings import ESTIMATED, AttackSettings, EvaluateSettings, FitSettings, Settings
 from pidlib.controller import Controller
 from pidlib.data.batches import batches, input_device
 from pidlib.data.nli import fingerprint, load_nli
+from pidlib.data.perturbations import RandomEdits
+from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.pretrained import controls, load_control, load_controller
+from pidlib.evaluation.accuracy import Proportion, compare, right_answers, under
 from pidlib.fitting import Accumulators
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import CARD
+from pidlib.models import load_model
+from pidlib.pid import PIDController
 
 OF_SUBSPACES = {"scheme", "variance", "c", "gains", "law", "layers", "skip_first"}
 
@@ -32,7 +42,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             f"a controller is in {str(out)!r} already; pass --replace, or another"
         )
     started, team = perf_counter(), processes()
-    model, tokenizer = _model(settings)
+    model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=settings.split, n=settings.n)
     common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
     part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
@@ -42,21 +52,15 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
         settings.every,
     )
     if settings.law in ESTIMATED:
-        from pidlib.estimation.estimator import Estimator
-
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
         rule = settings.model_dump(include={"rho", "layers", "skip_first", "rank"})
         rule["rule"] = ESTIMATED[settings.law]
+        edits = RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources))
         controller = Estimator.fit(
-            model, tokenizer, rows, _edits(settings), **rule, checkpoint=checkpoint, **common
+            model, tokenizer, rows, edits, **rule, checkpoint=checkpoint, **common
         )
     else:
-        from rich.console import Console
-        from rich.progress import track
-
-        from pidlib.pid import PIDController
-
         stream = team.share(batches(tokenizer, rows, **common, device=input_device(model)))
         total = -(-len(rows) // settings.batch_size // team.count)
         console = Console(stderr=True, quiet=not team.first)
@@ -81,19 +85,10 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     }
 
 
-def _edits(settings: FitSettings) -> Any:
-    from pidlib.attacks.synonyms import words_for
-    from pidlib.data.perturbations import RandomEdits
-
-    return RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources))
-
-
 def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     """Count right answers with no control and, where one is given, under it."""
-    from pidlib.evaluation.accuracy import Proportion, compare, right_answers
-
     started, team = perf_counter(), processes()
-    model, tokenizer = _model(settings)
+    model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=_split(settings), n=settings.n)
     control = controller_of(settings.control, model)
     places = list(team.share(range(len(rows))))
@@ -128,12 +123,8 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
 
 def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
-    from pidlib.attacks.attack import attack as run
-    from pidlib.attacks.outcomes import attack_table
-    from pidlib.evaluation.accuracy import under
-
     started, team = perf_counter(), processes()
-    model, tokenizer = _model(settings)
+    model, tokenizer = load_model(settings.model, device())
     most = None if settings.n is None else settings.start + settings.n
     rows = load_nli(settings.data, split=_split(settings), n=most)
     if settings.start >= len(rows):
@@ -148,7 +139,7 @@ def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
         mine, part = list(team.share(ids)), part_of(log, team)
         begin_part(log, part, mine)
     with under(control, model):
-        outcomes = run(
+        outcomes = attack_rows(
             model,
             tokenizer,
             rows.select(mine),
@@ -177,8 +168,6 @@ def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
 
 def diagnose(folder: Path) -> dict[str, Any]:
     """Look into a controller that was kept, without its model."""
-    from pidlib.estimation.pretrained import load_controller
-
     controller = load_controller(folder)
     return {"summary": controller.summary(), "rows": controller.diagnose().records()}
 
@@ -187,8 +176,6 @@ def controller_of(name: str | None, model: Any) -> Controller | None:
     """Return a controller by its folder, or one that ships by its name."""
     if name is None:
         return None
-    from pidlib.estimation.pretrained import controls, load_control, load_controller
-
     if name in controls():
         return load_control(name, model)
     if not Path(name).is_dir():
@@ -196,12 +183,6 @@ def controller_of(name: str | None, model: Any) -> Controller | None:
             f"no controller {name!r}: give a folder that `fit` wrote, or one of {controls()}"
         )
     return load_controller(name)
-
-
-def _model(settings: Settings) -> Any:
-    from pidlib.models import load_model
-
-    return load_model(settings.model, device())
 
 
 def _effort(team: Processes, started: float) -> dict[str, Any]:
