@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pidlib.data.edits import Edit, rebuild, text_columns, word_spans
+from pidlib.data.edits import Edit, rebuild, text_columns, word_spans, words_of
 
 _ADULTS = "man/woman men/women male/female males/females he/she himself/herself"
 _OTHERS = (
@@ -176,11 +176,7 @@ def _stem(word: str) -> tuple[str, str]:
 
 
 def _words(row: Mapping[str, Any]) -> list[str]:
-    return [
-        _stem(row[column][a:b])[0].lower()
-        for column in text_columns(row)
-        for a, b in word_spans(row[column])
-    ]
+    return [_stem(word)[0].lower() for _, _, word in words_of(row)]
 
 
 def _cased(new: str, like: str) -> str:

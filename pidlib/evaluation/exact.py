@@ -223,11 +223,11 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     clean = bool(answered([none])[0] > 0)
     if not clean:
         return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, _count(of), (1, 1, 1))
-    greedy, greedy_texts = _greedy(_Answered(of, margins, answered.memory))
+    greedy, greedy_texts = _greedy(_Answered(of, margins, answered.memory))  # on its own account
     beam = _beam(answered)  # what it meets need not be asked again
     beam_texts = len(answered.memory)
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
-    harm = answered([changed(none, pair) for pair in singles])
+    harm = answered(grown([none], of.sizes))
     levels: list[bool | None] = [bool((harm > 0).all())]
     loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
     levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
