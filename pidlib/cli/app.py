@@ -47,13 +47,10 @@ def show(result: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], head
         return
     if as_json:
         print(json.dumps(result, indent=1, ensure_ascii=False))
-        return
-    from pidlib.figures.tables import table
+    elif rows:
+        from pidlib.figures.tables import table
 
-    if rows:
         print(table(rows, head, digits=4))
-    elif head:
-        print(head)
 
 
 @app.command()
