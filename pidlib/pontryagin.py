@@ -17,8 +17,8 @@ from pidlib.hooks import Blocks, Control, after_first, token_mask, uncached
 from pidlib.pid import PIDController
 from pidlib.theory.chains import ChainSweep, Path, RunningLoss
 from pidlib.theory.descent import Descent, check_settings, descend
+from pidlib.theory.inputs import choice
 
-LOSSES = ("relaxed", "running")
 METHODS = ("states", "msa", "gradient")
 
 
@@ -72,9 +72,8 @@ class Pontryagin:
     warm: bool = True
 
     def __post_init__(self) -> None:
-        for name, known in (("loss", LOSSES), ("method", METHODS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose one of {known}")
+        choice("loss", self.loss, ("relaxed", "running"))
+        choice("method", self.method, METHODS)
         check_settings(self.step, self.sweeps, self.memory, self.tolerance)
         if not 0 < self.controller.c < math.inf:
             raise ValueError(

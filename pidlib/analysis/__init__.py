@@ -1,15 +1,12 @@
 """What the states of a model look like under control."""
 
-from __future__ import annotations
-
-from pidlib.analysis.jacobians import BlockGeometry, block_functions, block_geometry
+from pidlib.analysis.jacobians import BlockGeometry, block_functions, block_geometry, push_forward
 from pidlib.analysis.linearisation import (
     PredictedErrors,
     answer_weights,
     explained_shares,
     mean_jacobians,
     predicted_errors,
-    push_forward,
 )
 from pidlib.analysis.memory import memory_shares
 from pidlib.analysis.steering import (

@@ -79,6 +79,30 @@ def block_functions(
     return states, [function(m, *g) for m, g in zip(blocks.modules, given, strict=True)], mask
 
 
+def push_forward(block: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor:
+    """Return J v, where J is the derivative of a block at some states.
+
+    Parameters
+    ----------
+    block : callable (B, l, d) -> (B, l, d)
+    x, v : (B, l, d) tensors, states and a direction
+
+    Returns
+    -------
+    (B, l, d) tensor
+
+    Examples
+    --------
+    >>> x = torch.full((1, 1, 2), 3.0)
+    >>> push_forward(torch.square, x, torch.ones_like(x))
+    tensor([[[6., 6.]]])
+
+    Source: paper Eq. (1), linearised.
+    """
+    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no forward derivative
+        return torch.func.jvp(block, (x,), (v,))[1].detach()
+
+
 def block_geometry(
     block: Callable[[Tensor], Tensor],
     x: Tensor,
@@ -116,8 +140,7 @@ def block_geometry(
         return torch.randn(x.shape, generator=source).to(x) * real
 
     def forward(v: Tensor) -> Tensor:
-        with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no forward derivative
-            return torch.func.jvp(block, (x,), (v,))[1] * real
+        return push_forward(block, x, v) * real
 
     def back(w: Tensor) -> Tensor:
         with sdpa_kernel(SDPBackend.MATH):

@@ -9,41 +9,16 @@ The mean A_t of J_jj over tokens and texts is what a control of single tokens ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pidlib.analysis.jacobians import block_functions
+from pidlib.analysis.jacobians import block_functions, push_forward
 from pidlib.data.batches import batches, input_device
 from pidlib.hooks import find_blocks
 from pidlib.theory.inputs import number
-
-
-def push_forward(block: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor:
-    """Return J v, where J is the derivative of a block at some states.
-
-    Parameters
-    ----------
-    block : callable (B, l, d) -> (B, l, d)
-    x, v : (B, l, d) tensors, states and a direction
-
-    Returns
-    -------
-    (B, l, d) tensor
-
-    Examples
-    --------
-    >>> x = torch.full((1, 1, 2), 3.0)
-    >>> push_forward(torch.square, x, torch.ones_like(x))
-    tensor([[[6., 6.]]])
-
-    Source: paper Eq. (1), linearised.
-    """
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no forward derivative
-        return torch.func.jvp(block, (x,), (v,))[1].detach()
 
 
 def _signs(shape: Sequence[int], source: torch.Generator) -> Tensor:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,17 +18,10 @@ from scipy.optimize import brentq
 from torch import Tensor, nn
 
 from pidlib.data.batches import encode
-from pidlib.hooks import find_blocks
+from pidlib.hooks import after_first, find_blocks
 from pidlib.theory.inputs import number
 
 Instead = Callable[[int, Tensor, Tensor | None], Tensor]
-
-
-class Attachable(Protocol):
-    """What can hang on a model: a controller, a placebo, a steering."""
-
-    def attached(self, model: Any, instead: Instead | None = None) -> Any:
-        """Control a model for as long as the context lasts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +97,7 @@ def concept_states(
     Source: differences of such means steer in Turner et al. (2023) and Rimsky et al. (2024).
     """
     inputs = encode(tokenizer, [{"text": text} for text in texts])
-    counted = _counted(inputs["attention_mask"], skip_first)
+    counted = after_first(inputs["attention_mask"] != 0, skip_first)
     if short := [text for text, n in zip(texts, counted.sum(1), strict=True) if not n]:
         raise ValueError(
             f"{short[0]!r} has no token after the first {skip_first}; give longer texts"
@@ -155,7 +149,7 @@ def sequential_pushes(
     if unknown := set(gains) - set("PID"):
         raise ValueError(f"unknown terms {sorted(unknown)}; known: P, I, D")
     inputs = encode(tokenizer, [{"text": text} for text in opposite])
-    counted = _counted(inputs["attention_mask"], 1)
+    counted = after_first(inputs["attention_mask"] != 0, 1)
     pushes, errors = torch.zeros_like(target), []
 
     def push(t: int, x: Tensor) -> Tensor:
@@ -170,14 +164,14 @@ def sequential_pushes(
     return pushes
 
 
-def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Attachable) -> float:
+def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Any) -> float:
     """How large a control is: the sum over blocks of the mean of |u_t|^2 / |x_t|^2.
 
     Parameters
     ----------
     model : a language model in evaluation mode
     inputs : mapping of str to tensor, arguments of the forward with `attention_mask`
-    control : Steering, or a controller
+    control : Steering, or a controller; what can be attached to a model
 
     Returns
     -------
@@ -197,7 +191,7 @@ def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Attachable)
 
     with torch.no_grad(), find_blocks(model).reading() as states, control.attached(model, spy):
         model(**inputs)
-    counted = _counted(inputs["attention_mask"], 1)
+    counted = after_first(inputs["attention_mask"] != 0, 1)
     shares = [(of / states[t].square().sum(-1))[counted].mean() for t, of in squares.items()]
     return float(sum(shares))
 
@@ -239,6 +233,7 @@ def steering_of_size(
     """
     number("size", size, "positive")
 
+    @cache
     def excess(strength: float) -> float:
         return float(np.log(max(steering_size(model, inputs, family(strength)), 1e-12) / size))
 
@@ -246,22 +241,13 @@ def steering_of_size(
     if not ends[0] <= 0 <= ends[1]:
         sizes = [f"{size * np.exp(end):.3g}" for end in ends]
         raise ValueError(f"size {size} is not between those of the bracket, {' and '.join(sizes)}")
-    memory = dict(zip(bracket, ends, strict=True))
-    best = min(bracket, key=lambda g: abs(memory[g]))
+    best = min(bracket, key=lambda g: abs(excess(g)))
 
     def root(strength: float) -> float:
         nonlocal best
-        if strength not in memory:
-            memory[strength] = excess(strength)
-        if abs(memory[strength]) < abs(memory[best]):
-            best = strength
-        return 0.0 if abs(memory[strength]) < 0.015 else memory[strength]
+        best = min(best, strength, key=lambda g: abs(excess(g)))
+        return 0.0 if abs(excess(strength)) < 0.015 else excess(strength)
 
     if root(best):
         brentq(root, *bracket, xtol=1e-6)
     return family(best)
-
-
-def _counted(mask: Tensor, skip_first: int) -> Tensor:
-    """Which tokens count, (B, l): real ones after the first positions of each text."""
-    return (mask != 0) & (mask.cumsum(1) > skip_first)

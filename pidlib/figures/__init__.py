@@ -1,7 +1,5 @@
 """Pictures and tables of the book."""
 
-from __future__ import annotations
-
 from pidlib.figures.colours import ESTIMATE, INK, LOSS, NOISE, OURS, PALETTE, PAPER, SEEN
 from pidlib.figures.comparisons import dumbbells, gain_panels, heatmap
 from pidlib.figures.diagram import network_diagram

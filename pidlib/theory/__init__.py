@@ -1,7 +1,5 @@
 """Mathematics of control: gains, Riccati equations, subspaces; nothing here knows transformers."""
 
-from __future__ import annotations
-
 from pidlib.theory.assumptions import leak, residual_gap, violated_errors
 from pidlib.theory.augmented import (
     Complements,

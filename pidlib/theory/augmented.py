@@ -295,7 +295,5 @@ def history_dense(
     Source: equation assumptions-history.
     """
     layers, weights, c = _checked(thetas, Q, gains, c, past)
-    x = np.asarray(x0, np.float64)
-    if x.shape != layers.shape[-1:]:
-        raise ValueError(f"x0 has shape {x.shape}; expected {layers.shape[-1:]}")
+    x = shaped("x0", x0, layers.shape[-1:])
     return quadratic_program(layers, weights, np.full(len(layers), c), x, past)

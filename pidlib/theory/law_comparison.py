@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ from pidlib.theory.inputs import number
 from pidlib.theory.riccati import riccati
 from pidlib.theory.systems import HistoryLaw, residual_system, rotating_system, run, simulate
 
+SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
+COSTS = (0.1, 0.3, 1, 3, 10, 30, 100)  # tried on bending networks
+
 
 class Standing(NamedTuple):
     """How one law did."""
@@ -31,17 +34,10 @@ class Standing(NamedTuple):
     clean: float
 
 
-def contest(
-    gains: Gains,
-    c: float,
-    size: float = 0.3,
-    seeds: int = 8,
-    d: int = 24,
-    r: int = 4,
-    T: int = 6,
-    inputs: int = 30,
-) -> dict[str, Standing]:
+def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[str, Standing]:
     """Let laws compete on the true loss of rotating layers with exact clean subspaces.
+
+    Six layers of width 24, whose first clean subspace has 4 dimensions; 30 inputs a network.
 
     Parameters
     ----------
@@ -53,10 +49,6 @@ def contest(
         Norm of the perturbations; clean inputs have norm 1.
     seeds : int
         Networks drawn; the median over them is returned.
-    d, r, T : int
-        Width, dimension of the first clean subspace, depth.
-    inputs : int
-        Inputs for each network.
 
     Returns
     -------
@@ -76,9 +68,9 @@ def contest(
     number("seeds", seeds, "at least 1")
     rows = []
     for seed in range(seeds):
-        system, random = rotating_system(d, r, T, seed, 1.0), np.random.default_rng(seed)
+        system, random = rotating_system(*SIZES, seed, 1.0), np.random.default_rng(seed)
         thetas, Q = system.thetas, clean_complements(system)
-        x0, z = _inputs(random, system.bases[0], inputs, size)
+        x0, z = _inputs(random, system.bases[0], 30, size)
         exact = history_riccati(thetas, Q, gains, c)
         laws: dict[str, HistoryLaw] = {
             "none": lambda t, x, s, y: np.zeros_like(x),
@@ -113,15 +105,12 @@ def bent_contest(
     law: Callable[[Complements, Gains, float], HistoryLaw],
     gains: Gains,
     strength: float,
-    costs: Sequence[float] = (0.1, 0.3, 1, 3, 10, 30, 100),
-    d: int = 24,
-    r: int = 4,
-    T: int = 6,
     variance: float = 0.99,
-    size: float = 0.3,
     seeds: int = 8,
 ) -> BentStanding:
     """Error of a law on tanh-residual networks with subspaces fitted to clean states.
+
+    Networks of the sizes of `contest`, with 400 inputs each; perturbations have norm 0.3.
 
     Parameters
     ----------
@@ -130,16 +119,10 @@ def bent_contest(
     gains : (K_P, K_I, K_D)
     strength : float
         Of the tanh branch.
-    costs : sequence of float
-        Costs tried.
-    d, r, T : int
-        Width, dimension of the clean inputs, depth.
     variance : float
         Share of the second moment that every fitted subspace holds, above 0 and at most
         1. A share and not a rank: clean inputs span r directions only, and a larger rank
         would take rounding errors for directions.
-    size : float
-        Norm of the perturbations; clean inputs have norm 1.
     seeds : int
         Networks drawn, at least 1.
 
@@ -158,19 +141,20 @@ def bent_contest(
     Source: equation assumptions-residual-network.
     """
     number("seeds", seeds, "at least 1")
-    errors, ranks = np.empty((len(costs), seeds, 2)), []
+    errors, ranks = np.empty((len(COSTS), seeds, 2)), []
     for seed in range(seeds):
-        system, random = residual_system(d, r, T, seed, strength), np.random.default_rng(seed + 1)
-        x0, z = _inputs(random, system.linear.bases[0], 400, size)
+        system, random = residual_system(*SIZES, seed, strength), np.random.default_rng(seed + 1)
+        x0, z = _inputs(random, system.linear.bases[0], 400, 0.3)
         x = simulate(system, x0).states
         Q, fitted = fitted_complements(x[:-1], variance)
         ranks.append(fitted)
-        for k, c in enumerate(costs):
+        for k, c in enumerate(COSTS):
             feedback = law(Q, gains, c)
             for j, start in enumerate((x0 + z, x0)):
-                errors[k, seed, j] = _rms(run(system.layer, T, start, feedback).states[-1] - x[-1])
+                end = run(system.layer, system.T, start, feedback).states[-1]
+                errors[k, seed, j] = _rms(end - x[-1])
     best = int(np.median(errors[..., 0], axis=1).argmin())
-    return BentStanding(*errors[best].T, float(costs[best]), np.array(ranks))
+    return BentStanding(*errors[best].T, float(COSTS[best]), np.array(ranks))
 
 
 def _inputs(

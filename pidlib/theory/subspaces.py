@@ -172,20 +172,17 @@ class Moments:
                 f"mask has shape {tuple(mask.shape)}; expected {tuple(states.shape[:2])}"
             )
         if states.numel() and not all(map(torch.isfinite, states.aminmax())):
-            self._refuse(torch.isfinite(states).all(-1) | ~mask)
+            finite = torch.isfinite(states).all(-1) | ~mask
+            if not finite.all():
+                place = tuple((~finite).nonzero()[0].tolist())
+                raise ValueError(
+                    f"the state at (example, token) {place} of this batch has a NaN or infinite "
+                    "entry; check the model's weights and its number type"
+                )
         step = max(1, _CHUNK // max(1, states.shape[1] * self.width))
         for start in range(0, len(states), step):
             self._add(states[start : start + step], mask[start : start + step])
         return self
-
-    def _refuse(self, finite: torch.Tensor) -> None:
-        """Raise where a real token is not finite."""
-        if not finite.all():
-            place = (~finite).nonzero()[0].tolist()
-            raise ValueError(
-                f"the state at (example, token) {tuple(place)} of this batch has a NaN or infinite "
-                "entry; check the model's weights and its number type"
-            )
 
     def _add(self, states: torch.Tensor, mask: torch.Tensor) -> None:
         states, mask = (v.to(self.embedding.device) for v in (states, mask))
@@ -312,11 +309,6 @@ class Hosvd(NamedTuple):
     singular_values: tuple[torch.Tensor, ...]
 
 
-def unfold(tensor: torch.Tensor, mode: int) -> torch.Tensor:
-    """Matrix (n_mode, product of the others) whose rows are the slices of a tensor along one mode."""
-    return tensor.movedim(mode, 0).flatten(1)
-
-
 def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
     """Tucker decomposition of a whole tensor, one unfolding after another.
 
@@ -357,7 +349,8 @@ def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
         raise ValueError("the tensor has NaN or infinite entries")
     core, bases, spectra = values, [], []
     for mode in range(values.ndim):
-        left, sizes, _ = torch.linalg.svd(unfold(values, mode), full_matrices=False)
+        unfolding = values.movedim(mode, 0).flatten(1)  # rows: slices along this mode
+        left, sizes, _ = torch.linalg.svd(unfolding, full_matrices=False)
         basis = left[:, : rank_for(sizes**2, variance)]
         core = torch.tensordot(core, basis, dims=([0], [0]))  # each mode in turn goes to the end
         bases.append(basis)
