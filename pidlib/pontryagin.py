@@ -19,6 +19,7 @@ from pidlib.theory.chains import ChainSweep, Path, RunningLoss
 from pidlib.theory.descent import Descent, check_settings, descend
 from pidlib.theory.inputs import choice
 
+LOSSES = ("relaxed", "running")
 METHODS = ("states", "msa", "gradient")
 
 
@@ -72,7 +73,7 @@ class Pontryagin:
     warm: bool = True
 
     def __post_init__(self) -> None:
-        choice("loss", self.loss, ("relaxed", "running"))
+        choice("loss", self.loss, LOSSES)
         choice("method", self.method, METHODS)
         check_settings(self.step, self.sweeps, self.memory, self.tolerance)
         if not 0 < self.controller.c < math.inf:

@@ -7,10 +7,9 @@ from itertools import product
 from textwrap import fill
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -224,20 +223,17 @@ def _crossed(titles: Collection[str | tuple[str, str]]) -> list[str]:
     return above
 
 
-def _scale(values: np.ndarray, centre: float | None) -> tuple[Normalize, mpl.colors.Colormap]:
+def _scale(values: np.ndarray, centre: float | None) -> tuple[Normalize, Colormap]:
     """Colours of numbers: from a centre to both sides, or from the least to the largest."""
     values = values[np.isfinite(values)]
     if not values.size:
         raise ValueError("there is no number to draw")
     if centre is None:
-        return Normalize(values.min(), values.max() + 1e-9), _tints((OURS, 0.05), (OURS, DEEPEST))
-    far = max(np.abs(values - centre).max(), 1e-9)
-    sides = (LOSS, DEEPEST), (LOSS, 0.0), (ESTIMATE, 0.0), (ESTIMATE, DEEPEST)
-    return Normalize(centre - far, centre + far), _tints(*sides)
-
-
-def _tints(*steps: tuple[str, float]) -> mpl.colors.Colormap:
-    """Colours, each with its opacity, in equal steps but for a pair in the middle, which meets."""
-    places = [0, 0.5, 0.5, 1] if len(steps) == 4 else [0, 1]
-    shades = [mpl.colors.to_rgba(*step) for step in steps]
-    return LinearSegmentedColormap.from_list("tints", list(zip(places, shades, strict=True)))
+        norm = Normalize(values.min(), values.max() + 1e-9)
+        steps = [(0, OURS, 0.05), (1, OURS, DEEPEST)]
+    else:
+        far = max(np.abs(values - centre).max(), 1e-9)
+        norm = Normalize(centre - far, centre + far)
+        steps = [(0, LOSS, DEEPEST), (0.5, LOSS, 0), (0.5, ESTIMATE, 0), (1, ESTIMATE, DEEPEST)]
+    tints = [(place, to_rgba(colour, opacity)) for place, colour, opacity in steps]
+    return norm, LinearSegmentedColormap.from_list("tints", tints)

@@ -136,7 +136,6 @@ def spectra(
 def gain_plot(
     groups: Mapping[str, Mapping[str, tuple[float, float, float]]],
     xlabel: str = "",
-    zero: bool = True,
     colours: Sequence[str] = (),
 ) -> Figure:
     """Plot gains as points with their intervals, grouped by what they are measured against.
@@ -145,7 +144,6 @@ def gain_plot(
     ----------
     groups : mapping of comparison to mapping of row to (gain, low, high), in points
     xlabel : str
-    zero : bool, whether a line marks 0
     colours : sequence of str, of the comparisons, one each; a colour's second comes with hollow marks
 
     Returns
@@ -174,8 +172,7 @@ def gain_plot(
             )
         bars = [gains - lows, highs - gains]
         plot.errorbar(gains, places, xerr=bars, capsize=3, label=group, **style)
-    if zero:
-        plot.axvline(0, color=INK, linewidth=0.8)
+    plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(range(len(names)), names)
     plot.set_ylim(len(names) - 0.5, -0.5)  # the first row on top, none on the frame
     plot.grid(axis="y", visible=False)

@@ -82,10 +82,7 @@ def radar_plotly(axes: Sequence[str], series: Series) -> go.Figure:
 
 
 def radar_choice(
-    axes: Sequence[str],
-    frames: Mapping[tuple[str, ...], Series],
-    names: Sequence[str],
-    start: tuple[str, ...] | None = None,
+    axes: Sequence[str], frames: Mapping[tuple[str, ...], Series], names: Sequence[str]
 ) -> go.Figure:
     """Radar plot whose accuracies the reader chooses from lists, such as the model and the data.
 
@@ -93,9 +90,8 @@ def radar_choice(
     ----------
     axes : sequence of k >= 3 str
     frames : mapping of a choice from each list to series, as in `radar_plotly`
-        Every combination is there, with the same names.
+        Every combination is there, with the same names; the first is shown at first.
     names : sequence of str, what each list chooses
-    start : tuple of str, optional, the choice shown first
 
     Returns
     -------
@@ -109,7 +105,7 @@ def radar_choice(
 
     Source: paper Fig. 2.
     """
-    first = next(iter(frames)) if start is None else start
+    first = next(iter(frames))
     rows = {key: _checked(axes, series) for key, series in frames.items()}
     lists = [list(dict.fromkeys(column)) for column in zip(*frames, strict=True)]
     for key in product(*lists):
@@ -128,18 +124,13 @@ def radar_choice(
     return fig
 
 
-def radar_grid(
-    axes: Sequence[str],
-    panels: Mapping[str, Series],
-    columns: int = 2,
-) -> Figure:
-    """Small radar plots side by side, for paper.
+def radar_grid(axes: Sequence[str], panels: Mapping[str, Series]) -> Figure:
+    """Small radar plots in two columns, for paper.
 
     Parameters
     ----------
     axes : sequence of str
     panels : mapping of title to series, as in `radar_plotly`, with the same names
-    columns : int
 
     Returns
     -------
@@ -149,7 +140,7 @@ def radar_grid(
     """
     if not panels:
         raise ValueError("there are no panels to draw: give at least one")
-    columns = min(columns, len(panels))
+    columns = min(2, len(panels))
     lines = -(-len(panels) // columns)
     fig = Figure(figsize=(2.6 * columns, 2.1 * lines + 0.5), layout="constrained")
     fig.get_layout_engine().set(w_pad=0.07)  # room between the names of neighbours

@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 
 SHOWN = 12  # rows; a longer table is folded
 DASH = "\N{EN DASH}"  # where there is no number
-_ATTRIBUTES = 'class="book-table"'
 _STYLES = {  # in the cells themselves, so that a notebook outside the book shows them too
     "words": "text-align:left",
     "number": "text-align:right",
@@ -45,7 +44,27 @@ class Table:
     @property
     def html(self) -> str:
         """The table as pandas' Styler writes it, without ids: the same on every machine."""
-        return _html(self)
+        import pandas as pd  # slow to import
+
+        columns = pd.Index(range(len(self.heads)))
+        styler = pd.DataFrame(self.words, columns=columns).style.hide(axis="index")
+        styler.set_td_classes(pd.DataFrame(self.looks, columns=columns))
+        names = [escape(head) for head in self.heads]
+        minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
+        styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
+        title, n = escape(self.caption), len(self.words)
+        if not self.folded:
+            styler.set_caption(title)
+        html = styler.to_html(table_attributes='class="book-table"')
+        html = re.sub(r'(?s)<style.*?</style>\n| id="[^"]*"', "", html)
+        heads = r'<th class="col_heading level0 col(\d+)" '
+        html = re.sub(heads, partial(_column, self.looks), html)
+        html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
+        html = re.sub(r"\n\s*", "\n", html).strip()
+        if self.folded:
+            head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
+            html = f'<details class="book-numbers">{head}\n{html}\n</details>'
+        return f'<div class="book-table-box" tabindex="0">\n{html}\n</div>'
 
     def _repr_html_(self) -> str:
         return self.html
@@ -140,29 +159,6 @@ def counts_table(
         row = {"": name, header: int(k), "n": int(n), "%": 100 * k / n}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
     return table(rows, caption, digits=1, folded=folded)
-
-
-def _html(table: Table) -> str:
-    import pandas as pd  # slow to import
-
-    columns = pd.Index(range(len(table.heads)))
-    styler = pd.DataFrame(table.words, columns=columns).style.hide(axis="index")
-    styler.set_td_classes(pd.DataFrame(table.looks, columns=columns))
-    names = [escape(head) for head in table.heads]
-    minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
-    styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
-    title, n = escape(table.caption), len(table.words)
-    if not table.folded:
-        styler.set_caption(title)
-    html = styler.to_html(table_attributes=_ATTRIBUTES)
-    html = re.sub(r'(?s)<style.*?</style>\n| id="[^"]*"', "", html)
-    html = re.sub(r'<th class="col_heading level0 col(\d+)" ', partial(_column, table.looks), html)
-    html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
-    html = re.sub(r"\n\s*", "\n", html).strip()
-    if table.folded:
-        head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
-        html = f'<details class="book-numbers">{head}\n{html}\n</details>'
-    return f'<div class="book-table-box" tabindex="0">\n{html}\n</div>'
 
 
 def _column(looks: list[list[str]], match: re.Match[str]) -> str:

@@ -44,10 +44,10 @@ def test_dumbbells_run_from_before_to_after():
 
 def test_a_choice_holds_every_combination_in_order():
     frames = {(m, d): {"base": [k, k, k]} for k, (m, d) in enumerate(["Ax", "Ay", "Bx", "By"])}
-    fig = radar_choice("abc", frames, ["model", "data"], start=("B", "x"))
+    fig = radar_choice("abc", frames, ["model", "data"])
     assert [picture["r"][0][0] for picture in fig.layout.meta["pictures"]] == [0, 1, 2, 3]
-    assert [part.active for part in fig.layout.sliders] == [1, 0]
-    assert list(fig.data[0].r) == [2, 2, 2, 2]
+    assert [part.active for part in fig.layout.sliders] == [0, 0]
+    assert list(fig.data[0].r) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
