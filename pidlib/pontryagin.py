@@ -117,7 +117,11 @@ class Pontryagin:
                     del blocks.model.forward
 
     def _solve(self, blocks: Blocks, forward: Callable, inputs: Mapping[str, Any]) -> Solution:
-        _check(blocks.model)
+        if any(module.training for module in blocks.model.modules()):
+            raise ValueError("the model is in training mode; call model.eval() before PMP")
+        half = {p.dtype for p in blocks.model.parameters()} & {torch.float16, torch.bfloat16}
+        if half:
+            raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
         # Tensors made in inference mode could take no part in a gradient.
         with torch.inference_mode(False), _frozen(blocks.model), _full_precision(blocks.model):
             own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in inputs.items()}
@@ -255,14 +259,6 @@ def _fed(law: Control, t: int, x: Tensor, mask: Tensor) -> Tensor:
     with torch.no_grad():
         new = law(t, x, None if bool(mask.all()) else mask)
         return torch.zeros_like(x) if new is None else new - x
-
-
-def _check(model: nn.Module) -> None:
-    if any(module.training for module in model.modules()):
-        raise ValueError("the model is in training mode; call model.eval() before PMP")
-    half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
-    if half:
-        raise ValueError(f"the weights are {half.pop()}: too coarse for PMP; use model.float()")
 
 
 def _full_precision(model: nn.Module) -> Any:
