@@ -121,7 +121,15 @@ def table(
     places = digits if isinstance(digits, Mapping) else dict.fromkeys(heads, digits)
     words = [[_text(row[head], places.get(head, 3)) for head in heads] for row in rows]
     numeric = [all(row[head] is None or _number(row[head]) for row in rows) for head in heads]
-    looks = _looks(rows, heads, numeric, best, marked)
+    bold, looks = _largest(rows, heads, best), []
+    for k, row in enumerate(rows):
+        line = []
+        for head, number in zip(heads, numeric, strict=True):
+            names = ["number" if number else "words"]
+            names += ["best"] * ((k, head) in bold)
+            names += ["marked"] * bool(marked and marked(row, head))
+            line.append(" ".join(names))
+        looks.append(line)
     return Table(caption, heads, words, looks, len(rows) > SHOWN if folded is None else folded)
 
 
@@ -168,31 +176,10 @@ def _column(looks: list[list[str]], match: re.Match[str]) -> str:
 
 def _cell(match: re.Match[str]) -> str:
     column, look, text = match.groups()
-    style = ";".join(_STYLES[name] for name in look.split() or ["words"])
+    style = ";".join(_STYLES[name] for name in look.split())
     tag = "td" if int(column) else "th"
     scope = "" if int(column) else ' scope="row"'
     return f'<{tag}{scope} style="{style}"{text}</{tag}>'
-
-
-def _looks(
-    rows: Sequence[Mapping[str, Any]],
-    heads: list[str],
-    numeric: list[bool],
-    best: str | Sequence[str] | None,
-    marked: Callable[[Mapping[str, Any], str], bool] | None,
-) -> list[list[str]]:
-    """How each cell is drawn: words or a number, bold, red."""
-    bold = _largest(rows, heads, best)
-    looks = []
-    for k, row in enumerate(rows):
-        line = []
-        for head, number in zip(heads, numeric, strict=True):
-            names = ["number" if number else "words"]
-            names += ["best"] * ((k, head) in bold)
-            names += ["marked"] * bool(marked and marked(row, head))
-            line.append(" ".join(names))
-        looks.append(line)
-    return looks
 
 
 def _largest(
@@ -201,17 +188,16 @@ def _largest(
     """Places of the largest numbers, ties included."""
     if best is None:
         return set()
-    numbers = {
-        (k, head): row[head] for k, row in enumerate(rows) for head in heads if _number(row[head])
-    }
-    if best == "row":
-        groups = [[place for place in numbers if place[0] == k] for k in range(len(rows))]
-    else:
-        columns = heads if best == "column" else [best] if isinstance(best, str) else list(best)
-        if unknown := set(columns) - set(heads):
-            raise ValueError(f"no column {sorted(unknown)[0]!r}; there are {heads}")
-        groups = [[place for place in numbers if place[1] == head] for head in columns]
-    return {p for group in groups for p in group if numbers[p] == max(numbers[q] for q in group)}
+    named = [best] if isinstance(best, str) else list(best)
+    columns = heads if best in ("row", "column") else named
+    if unknown := set(columns) - set(heads):
+        raise ValueError(f"no column {sorted(unknown)[0]!r}; there are {heads}")
+    places = [(k, h) for k, row in enumerate(rows) for h in columns if _number(row[h])]
+    most: dict[int | str, Any] = {}  # of each row, or of each column
+    for k, head in places:
+        group, number = k if best == "row" else head, rows[k][head]
+        most[group] = max(most.get(group, number), number)
+    return {(k, h) for k, h in places if rows[k][h] == most[k if best == "row" else h]}
 
 
 def _number(value: Any) -> bool:
