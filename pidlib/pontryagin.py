@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from pidlib.hooks import Blocks, Control, after_first, token_mask, uncached
 from pidlib.pid import PIDController
 from pidlib.theory.chains import ChainSweep, Path, RunningLoss
-from pidlib.theory.descent import Descent, check_settings, descend
+from pidlib.theory.descent import Descent, descend
 from pidlib.theory.inputs import choice
 
 LOSSES = ("relaxed", "running")
@@ -75,7 +75,11 @@ class Pontryagin:
     def __post_init__(self) -> None:
         choice("loss", self.loss, LOSSES)
         choice("method", self.method, METHODS)
-        check_settings(self.step, self.sweeps, self.memory, self.tolerance)
+        if not (self.step > 0 and self.sweeps >= 0 and self.memory >= 0 and self.tolerance >= 0):
+            raise ValueError(
+                f"step {self.step}, sweeps {self.sweeps}, memory {self.memory}, tolerance "
+                f"{self.tolerance}: the step must be positive, the others not negative"
+            )
         if not 0 < self.controller.c < math.inf:
             raise ValueError(
                 f"c is {self.controller.c}; PMP needs a finite control cost above 0, such as 1e-3"

@@ -34,15 +34,6 @@ class Descent:
         return len(self.steps)
 
 
-def check_settings(step: float, sweeps: int, memory: int, tolerance: float) -> None:
-    """Refuse settings of a descent that are out of range."""
-    if not step > 0 or sweeps < 0 or memory < 0 or not tolerance >= 0:
-        raise ValueError(
-            f"step {step}, sweeps {sweeps}, memory {memory}, tolerance {tolerance}: the step "
-            "must be positive, the others not negative"
-        )
-
-
 def descend(
     evaluate: Evaluate,
     start: Sequence[Tensor],
@@ -54,7 +45,6 @@ def descend(
     first: ChainSweep | None = None,
 ) -> Descent:
     """Improve controls until a further step promises next to nothing."""
-    check_settings(step, sweeps, memory, tolerance)
     if len(start) == 0:
         raise ValueError("there are no controls to improve: give one tensor for each state")
     u = [part.detach() for part in start]
