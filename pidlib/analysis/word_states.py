@@ -11,7 +11,7 @@ import torch
 from pidlib.attacks.outcomes import Outcome
 from pidlib.data.alignment import Units, paired_units
 from pidlib.data.batches import input_device
-from pidlib.data.edits import Edit, rebuild, row_hash, words_of
+from pidlib.data.edits import rebuild, row_hash, words_of
 from pidlib.hooks import read_states
 
 
@@ -68,7 +68,10 @@ def word_states(
         pair = paired_units(tokenizer, part, edits, moved, input_device(model))
         clean, attacked = (unit_means(model, units) for units in pair)
         whole = (pair[0].whole & pair[1].whole).numpy()
-        words = [_words(*pair) for pair in zip(part, edits, strict=True)]
+        words = []  # of each row as `paired_units` numbers them, and whether each was replaced
+        for row, changes in zip(part, edits, strict=True):
+            places = {(edit.column, edit.word) for edit in changes}
+            words.append([(word, (column, k) in places) for column, k, word in words_of(row)])
         special = (len(whole) - sum(map(len, words))) // len(words)  # as many in each row
         first = 0
         for row in words:
@@ -80,12 +83,6 @@ def word_states(
             states.append(WordStates(clean[units], attacked[units], np.array(edited), texts))
             first += len(row)
     return states
-
-
-def _words(row: Mapping[str, Any], edits: Sequence[Edit]) -> list[tuple[str, bool]]:
-    """Words of a row as `paired_units` numbers them, and whether each was replaced."""
-    places = {(edit.column, edit.word) for edit in edits}
-    return [(word, (column, k) in places) for column, k, word in words_of(row)]
 
 
 def unit_means(model: Any, units: Units) -> np.ndarray:
