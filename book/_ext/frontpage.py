@@ -16,9 +16,14 @@ from bookfigures import captioned, named, recorded
 from provenance import box
 
 SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the style sheet
-TRIED = "exact-snli-test-minilm-nli.json"
+SOURCES = (
+    "exact-snli-test-minilm-nli.json",
+    "wiener-snli-test-minilm-nli-encoded.json",
+    "wiener-snli-test-minilm-nli.json",
+)  # a later file's rows stand for an earlier one's
 HEARD = {
     "exact, all words": "attack, every\nswap tried",
+    "clean": "text as\nwritten",
     "edited": "one word turns\nthe meaning",
     "counterfactual": "rewritten\nby people",
 }
@@ -42,29 +47,6 @@ class Excursion(SphinxDirective):
         figure = captioned(self, text, "\n".join(self.content))
         numbers = table(excursion_rows(), "Distances, and the control spent", folded=True)
         return [figure, nodes.raw(text=numbers.html, format="html")]
-
-
-class Headline(SphinxDirective):
-    """Gains of some controls of a trial when the attacker sees them.
-
-    The argument names result files, searched in turn; the body has lines `condition: what to call
-    it`, an empty line, and the caption, in which `{clean}` is the number of pairs in the first row.
-    """
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self):
-        from pidlib.evaluation.paper import adaptive_gains  # slow to import
-
-        results = recorded(self.env, *(names := self.arguments[0].split()))
-        (shown, caption), gains = named(self.content), {}
-        for key, label in shown.items():
-            of = adaptive_gains(next(r for r in results if key in r["counts"]), key)
-            gains[label] = {"no attack": of.pop("None"), **of}
-        caption = caption.replace("{clean}", f"{[*gains.values()][0]['no attack'][3]:,}")
-        return [captioned(self, "".join([*forest(gains), box(names, "make book")]), caption)]
 
 
 class ResultsCard(SphinxDirective):
@@ -116,7 +98,7 @@ class TrialOutput(SphinxDirective):
 
 
 class Hearing(SphinxDirective):
-    """Points gained where it stays, and lost where it changes: lines `contender: name`, and a caption.
+    """Points gained under attack, and lost elsewhere: lines `contender: name`, and a caption.
 
     In the caption `{edited}` is the least and the most points that the first two lose.
     """
@@ -127,18 +109,24 @@ class Hearing(SphinxDirective):
         from pidlib.evaluation.contrast import RESULT  # slow to import
         from pidlib.evaluation.trial_results import gains_over_none as over
 
-        (exact, result), (shown, caption) = recorded(self.env, TRIED, RESULT), named(self.content)
-        bare = exact["counts"]["none"] | result["counts"]["none"]
-        changes = {label: over(exact, name) | over(result, name) for name, label in shown.items()}
-        drawn = {
-            label: {title: (*points(of[key]), of[key].n) for key, title in HEARD.items()}
-            for label, of in changes.items()
+        results, (shown, caption) = recorded(self.env, *SOURCES, RESULT), named(self.content)
+        changes = {key: {} for key in HEARD}
+        for name, label in shown.items():
+            of = {k: v for r in results if name in r["counts"] for k, v in over(r, name).items()}
+            for key in HEARD:
+                changes[key][label] = of[key]
+        lost = [-100 * change.gain for change in [*changes["edited"].values()][:2]]
+        caption = caption.replace("{edited}", f"{min(lost):.0f} to {max(lost):.0f}")
+        bare = {k: v for r in results for k, v in r["counts"]["none"].items()}
+        level = {
+            title: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k, title in HEARD.items()
         }
-        for key in HEARD:
-            lost = [-100 * of[key].gain for of in [*changes.values()][:2]]
-            caption = caption.replace(f"{{{key}}}", f"{min(lost):.0f} to {max(lost):.0f}")
-        level = {HEARD[k]: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k in HEARD}
-        html = "".join([*forest(drawn, {"no control": level}), box([TRIED, RESULT], "make book")])
+        drawn = {
+            label: {HEARD[k]: (*points(of[label]), of[label].n) for k, of in changes.items()}
+            for label in shown.values()
+        }
+        names = [*SOURCES, RESULT]
+        html = "".join([*forest(drawn, {"no control": level}), box(names, "make book")])
         return [captioned(self, html, caption)]
 
 
@@ -215,7 +203,7 @@ def forest(
 
 
 def setup(app):
-    for kind in (Excursion, Headline, Hearing, ResultsCard, TrialOutput):
+    for kind in (Excursion, Hearing, ResultsCard, TrialOutput):
         app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
     for role in (reading_time, heard):
         app.add_role(role.__name__.replace("_", "-"), role)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pidlib.evaluation.results import is_stale, read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, gains_over_none, proportions
+from pidlib.evaluation.trial_results import proportions
 from pidlib.io.assets import paper_table
 
 ATTACKS = {
@@ -122,17 +122,3 @@ def scheme_rows(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
             row = {"training": training, "model": model, "attack": attack}
             rows.append(row | cell | {"highest": highest})
     return rows
-
-
-def adaptive_gains(
-    result: Mapping[str, Any], control: str
-) -> dict[str, tuple[float, float, float, int]]:
-    """Gains of a control in points: on clean text, and against attackers who see it."""
-    pairs, gains = gains_over_none(result, control), {}
-    for attack, key in ATTACKS.items():
-        pair = pairs.get(key if attack == "None" else ADAPTIVE + key)
-        if pair is None:
-            raise ValueError(f"{result['name']} has no adaptive {attack} against {control!r}")
-        low, high = pair.interval()
-        gains[attack] = (100 * pair.gain, 100 * low, 100 * high, pair.n)
-    return gains

@@ -17,7 +17,7 @@ from book import STORED
 from contents import MOVED, ROOT, in_toc, number, pages
 from excursion import excursion_rows
 from experiments.benchmarks.budget import grid_budget
-from frontpage import TRIED
+from frontpage import SOURCES
 from hero import chosen, right
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.results import read_result
@@ -276,37 +276,6 @@ def test_the_paper_redrawn_holds_every_table_of_the_paper(site):
             assert section.select("table.book-table td"), section.h2  # both values, folded
 
 
-def test_front_page_shows_the_gains_of_the_result_file(site):
-    result, encoded = (
-        read_result(RESULTS / f"wiener-snli-test-minilm-nli{end}.json") for end in ("", "-encoded")
-    )
-    gains = [gains_over_none(result, name) for name in ("P-D 99 %", "Terminal both")]
-    gains.append(gains_over_none(encoded, "encoding"))
-    table = next(t for t in tables("book/intro") if t[0][0] == "no attack")
-    order = ("a2t", "pso", "textbugger", "textfooler")
-    keys = ["clean", *(f"adaptive {name}" for name in order)]  # as in the figure above
-    assert len(table) == len(keys)
-    for key, row in zip(keys, table, strict=True):
-        wanted = []
-        for pair in (gain[key] for gain in gains):
-            low, high = pair.interval()
-            text = f"{100 * pair.gain:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-            wanted.append(text.replace("-", "−"))
-        pairs = ", ".join(dict.fromkeys(f"{gain[key].n:,}" for gain in gains))
-        assert row[1:] == [*wanted, pairs]
-    gained = [[k for k in order if of[f"adaptive {k}"].interval()[0] > 0] for of in gains]
-    caption = table_of("book/intro", "no attack").find_parent("figure").figcaption.get_text()
-    assert gained == [[], ["a2t", "textbugger", "textfooler"], ["a2t", "pso", "textfooler"]]
-    assert "the paper’s control gains nothing that can be shown" in caption
-    assert "the estimate gains under all but PSO, the encoding under all but TextBugger" in caption
-    assert "1,000 pairs, the encoding 500. PSO: 300" in caption and table[1][-1] == "1,000, 500"
-    assert table[2][-1] == "300"
-    assert f"{100 * gains[2]['clean'].gain:.1f}" == "-1.2"  # the verdict says it
-    kept = read_result(RESULTS / "worst-snli-test-minilm-nli.json")["counts"]
-    assert [kept[c]["worst"]["right"] for c in ("encoding", "Terminal both")] == [0, 1]
-    assert {kept[c]["worst"]["n"] for c in ("encoding", "Terminal both")} == {300}
-
-
 def table_of(page: str, first: str) -> BeautifulSoup:
     """The table of a page whose first cell is this."""
     bodies = soup(page).select("article :is(table.table, table.book-table) tbody")
@@ -314,11 +283,16 @@ def table_of(page: str, first: str) -> BeautifulSoup:
 
 
 def test_front_page_shows_what_is_no_longer_heard(site):
-    result = read_result(RESULTS / RESULT)
-    tried, sets = read_result(RESULTS / TRIED), (SWAPS, "edited", "counterfactual")
-    bare = tried["counts"]["none"] | result["counts"]["none"]
-    names = "P-D 99 %", "Terminal both", "encoding"
-    changes = [gains_over_none(tried, name) | gains_over_none(result, name) for name in names]
+    sets = (SWAPS, "clean", "edited", "counterfactual")
+    tried, encoded, trial, result = (read_result(RESULTS / name) for name in (*SOURCES, RESULT))
+    bare = {k: v for r in (tried, trial, result) for k, v in r["counts"]["none"].items()}
+    names = {"P-D 99 %": trial, "Terminal both": trial, "encoding": encoded}
+    assert encoded["counts"]["none"]["clean"] == bare["clean"]
+    changes = [
+        {k: c for r in (tried, result) for k, c in gains_over_none(r, name).items()}
+        | {"clean": gains_over_none(whole, name)["clean"]}
+        for name, whole in names.items()
+    ]
     shown = table_of("book/intro", "attack, every swap tried").select("tr")
     assert len(shown) == len(sets)
     for key, row in zip(sets, shown, strict=True):
@@ -339,8 +313,12 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert [min(lost), max(lost)] == [22, 50]  # of 1,000: 2 to 5 points, as the verdict says
     deaf = result["counts"]["none"]["edited"]
     assert f"{100 * deaf['right'] / deaf['n']:.1f}" == "89.3"  # as the caption says
-    assert [bare[key]["n"] for key in sets[1:]] == [1916, 4165]  # as the caption says
-    for key in sets[1:]:  # as the figure's title says
+    assert [bare[key]["n"] for key in sets[1:]] == [2000, 1916, 4165]  # as the caption says
+    assert f"{100 * changes[2]['clean'].gain:.1f}" == "-1.2"  # the verdict says it
+    worst = read_result(RESULTS / "worst-snli-test-minilm-nli.json")["counts"]
+    assert [worst[c]["worst"]["right"] for c in ("encoding", "Terminal both")] == [0, 1]
+    assert {worst[c]["worst"]["n"] for c in ("encoding", "Terminal both")} == {300}
+    for key in sets[2:]:  # as the figure's title says
         assert all(change[key].interval()[1] < 0 for change in changes[:2])
     assert changes[2]["edited"].interval()[1] > 0 > changes[2]["counterfactual"].interval()[1]
 

@@ -9,7 +9,6 @@ from contents import ROOT
 from pidlib.evaluation.paper import (
     ATTACKS,
     OURS,
-    adaptive_gains,
     recorded_trials,
     robustness_rows,
     scheme_rows,
@@ -96,23 +95,3 @@ def test_recorded_trials_are_read_and_stale_ones_refused(tmp_path):
     (tmp_path / path.name).write_text(json.dumps(old))
     with pytest.raises(ValueError, match="is stale: the model changed"):
         recorded_trials(tmp_path)
-
-
-def test_adaptive_gains_are_of_the_attack_that_saw_the_control():
-    keys = list(ATTACKS.values())
-    bare, seen, shown = (np.arange(100) < right for right in (20, 30, 90))
-    bits = {
-        "none": dict.fromkeys(keys, bare),
-        "C": {"clean": bare, **dict.fromkeys(keys[1:], shown)}
-        | {f"adaptive {key}": seen[:50] for key in keys[1:]},
-    }
-    examples = {n: {k: pack(b) for k, b in of.items()} for n, of in bits.items()}
-    counts = {n: {k: {"n": len(b)} for k, b in of.items()} for n, of in bits.items()}
-    trial = {"name": "made", "examples": examples, "counts": counts}
-    found = adaptive_gains(trial, "C")
-    assert list(found) == list(ATTACKS)
-    assert found["None"] == (0, 0, 0, 100)
-    gain, low, high, n = found["A2T"]
-    assert (gain, n) == (pytest.approx(20), 50) and 0 < low < gain < high < 100
-    with pytest.raises(ValueError, match="no adaptive A2T against 'none'"):
-        adaptive_gains(trial, "none")
