@@ -15,6 +15,7 @@ import shutil
 import sys
 from html import escape
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -106,6 +107,20 @@ def narrowest(svg: str, points: float) -> int:
     # matplotlib draws letters as shapes of 100 units, scaled down; an exponent has a scale of its own
     letters = [100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -[\d.]+\)", svg)]
     return min(round(points * READABLE / min(letters, default=2 * READABLE)), COLUMN)
+
+
+class JoinPrograms(SphinxPostTransform):
+    """A hidden program without output is folded with the next one: one fold, beneath its figure."""
+
+    default_priority = 190  # before the programs are folded
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        cells = (c for c in self.document.findall(nodes.container) if c.get("hide_mode") == "input")
+        for cell, after in pairwise(list(cells)):
+            if len(cell) == 1 and cell.next_node(descend=False, siblings=True) is after:
+                after[0][:0] = cell[0].children
+                cell.parent.remove(cell)
 
 
 class KeepMarks(SphinxPostTransform):
@@ -217,6 +232,7 @@ def setup(app):
     plugins = render.load_mime_renders()
     if PlotlyMime not in plugins:
         plugins.append(PlotlyMime)
+    app.add_post_transform(JoinPrograms)
     app.add_post_transform(KeepMarks)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_assets)

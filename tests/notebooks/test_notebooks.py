@@ -37,8 +37,8 @@ def test_chapter_has_its_frame(path):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     for heading in ("What to remember", "What this does not show"):
         assert re.search(rf"^##+ {heading}", text, re.M), f"no heading {heading!r}"
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
-    assert "use_book_style()" in code[0]
+    drawn = next(k for k, cell in enumerate(cells) if "figure" in cell.metadata.get("mystnb", {}))
+    assert any("use_book_style()" in cell.source for cell in cells[: drawn + 1])
 
 
 def test_names_of_figures_and_labels_are_unique_in_the_book():
