@@ -165,12 +165,9 @@ def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
 
 
 def forest(
-    gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]] | None = None
+    gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]]
 ) -> tuple[str, str]:
-    """HTML of gains as points with their intervals, and of their numbers, folded.
-
-    The numbers may have columns `beside` them, each a text for every row.
-    """
+    """HTML of gains with their intervals, and of their numbers, folded, with columns `beside`."""
     from matplotlib import rc_context
 
     from pidlib.figures import ESTIMATE, INK, SEEN, gain_plot, use_book_style  # slow to import
@@ -182,11 +179,13 @@ def forest(
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
     fig.axes[0].margins(x=0.15)
-    for (bar, *_), rows in zip(fig.axes[0].containers, groups.values(), strict=True):
+    fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 8)  # room for the names
+    fig.legends[0].remove()  # the first row has the names
+    for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -3 < high < 0 else (high, y, "left")  # clear of the 0
-            text = f" {gain + 0.0:+.1f} ".replace("-", "\N{MINUS SIGN}")
+            text = f" {gain + 0.0:+.1f} {name if y < 0.5 else ''} ".replace("-", "\N{MINUS SIGN}")
             fig.axes[0].text(*end[:2], text, ha=end[2], **look)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
@@ -194,7 +193,7 @@ def forest(
     cell = {"mystnb": {"image": {"alt": "Gains over no control, in the table below as numbers"}}}
     rows = []
     for name in next(iter(gains.values())):
-        row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in (beside or {}).items()}
+        row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in beside.items()}
         row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
         pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
         rows.append(row | {"pairs": ", ".join(pairs)})
