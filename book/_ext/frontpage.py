@@ -181,6 +181,7 @@ def forest(
     fig.axes[0].margins(x=0.15)
     fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 8)  # room for the names
     fig.legends[0].remove()  # the first row has the names
+    fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
     for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):

@@ -23,7 +23,7 @@ def exercises():
     """(first cell, blank cell, solution) of each exercise, as printed on the page."""
     for path in in_toc():
         cells = nbformat.read(path, as_version=4).cells
-        first = next(cell.source for cell in cells if cell.cell_type == "code")
+        first = next(c.source for c in cells if c.cell_type == "code" and "check" in c.source)
         for cell, after in zip(cells, cells[1:] + [None], strict=True):
             if cell.cell_type == "code" and (found := BLANK.search(cell.source)):
                 solution = SOLUTION.search(after.source)
