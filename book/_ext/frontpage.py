@@ -179,13 +179,13 @@ def forest(
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
     fig.axes[0].margins(x=0.15)
-    fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 8)  # room for the names
+    fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
     for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
-            end = (low, y, "right") if -3 < high < 0 else (high, y, "left")  # clear of the 0
+            end = (low, y, "right") if -5 < high < 0 else (high, y, "left")  # clear of the 0
             text = f" {gain + 0.0:+.1f} {name if y < 0.5 else ''} ".replace("-", "\N{MINUS SIGN}")
             fig.axes[0].text(*end[:2], text, ha=end[2], **look)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))

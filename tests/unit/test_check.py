@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from inspect import isfunction
 
@@ -16,14 +17,17 @@ from pidlib.check.judge import exercise
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
 SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)
+IMPORTS = (ast.Import, ast.ImportFrom)
 LEAST = 3  # exercises of a chapter of theory
 
 
 def exercises():
-    """(first cell, blank cell, solution) of each exercise, as printed on the page."""
+    """(imports, blank cell, solution) of each exercise, as printed on the page."""
     for path in in_toc():
         cells = nbformat.read(path, as_version=4).cells
-        first = next(c.source for c in cells if c.cell_type == "code" and "check" in c.source)
+        codes = [ast.parse(cell.source).body for cell in cells if cell.cell_type == "code"]
+        imports = [node for body in codes for node in body if type(node) in IMPORTS]
+        first = "\n".join(map(ast.unparse, imports))
         for cell, after in zip(cells, cells[1:] + [None], strict=True):
             if cell.cell_type == "code" and (found := BLANK.search(cell.source)):
                 solution = SOLUTION.search(after.source)
