@@ -182,6 +182,11 @@ def forest(
     fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
+    across = dict(
+        x=0.99, ha="right", fontsize=10, transform=fig.axes[0].get_yaxis_transform(), color=INK
+    )
+    fig.axes[0].text(y=0.47, s="gain under attack", va="bottom", **across)
+    fig.axes[0].text(y=0.54, s="price, without attack", va="top", **across)
     for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
