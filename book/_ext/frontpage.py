@@ -182,11 +182,9 @@ def forest(
     fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
-    across = dict(
-        x=0.99, ha="right", fontsize=10, transform=fig.axes[0].get_yaxis_transform(), color=INK
-    )
-    fig.axes[0].text(y=0.47, s="gain under attack", va="bottom", **across)
-    fig.axes[0].text(y=0.54, s="price, without attack", va="top", **across)
+    side = dict(fontsize=11, color=INK, transform=fig.axes[0].get_yaxis_transform())
+    fig.axes[0].text(0.02, 0.46, "gain under attack", **side)
+    fig.axes[0].text(0.98, 0.55, "price, no attack", ha="right", va="top", **side)
     for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
