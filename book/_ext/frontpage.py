@@ -110,24 +110,18 @@ class Hearing(SphinxDirective):
         from pidlib.evaluation.trial_results import gains_over_none as over
 
         results, (shown, caption) = recorded(self.env, *SOURCES, RESULT), named(self.content)
-        changes = {key: {} for key in HEARD}
+        drawn = {}
         for name, label in shown.items():
             of = {k: v for r in results if name in r["counts"] for k, v in over(r, name).items()}
-            for key in HEARD:
-                changes[key][label] = of[key]
-        lost = [-100 * change.gain for change in [*changes["edited"].values()][:2]]
+            drawn[label] = {title: (*points(of[k]), of[k].n) for k, title in HEARD.items()}
+        lost = [-rows[HEARD["edited"]][0] for rows in [*drawn.values()][:2]]
         caption = caption.replace("{edited}", f"{min(lost):.0f} to {max(lost):.0f}")
         bare = {k: v for r in results for k, v in r["counts"]["none"].items()}
         level = {
             title: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k, title in HEARD.items()
         }
-        drawn = {
-            label: {HEARD[k]: (*points(of[label]), of[label].n) for k, of in changes.items()}
-            for label in shown.values()
-        }
-        names = [*SOURCES, RESULT]
-        html = "".join([*forest(drawn, {"no control": level}), box(names, "make book")])
-        return [captioned(self, html, caption)]
+        data = box([*SOURCES, RESULT], "make book")
+        return [captioned(self, "".join([*forest(drawn, {"no control": level}), data]), caption)]
 
 
 def points(change) -> tuple[float, float, float]:

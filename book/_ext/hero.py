@@ -106,7 +106,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<details class="hero-counts"><summary>Of {turned} such generated pairs the paper’s control brings back {back[PD]}, a random push {back[NOISE]}</summary><p>Of {turned} such pairs of generated captions, turned by one synonym, P-D control brings back {back[PD]}, the random push {back[NOISE]}, the estimate {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<details class="hero-counts"><summary>Of {turned} such generated pairs the paper’s control brings back {back[PD]}, a random push {back[NOISE]}</summary><p>They are captions from a generator, turned by one synonym. The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
     )
 

@@ -118,6 +118,18 @@ def test_wiener_cost_of_one_layer_is_the_energy_ratio():
     assert wiener_c(0.0, 3.0, 5) == 0.0
 
 
+def test_wiener_cost_is_the_minimum():
+    X, Z, T = 0.4, 1.7, 9
+
+    def risk(c):
+        a = attenuation(T, c)[-1]
+        return a**2 * Z + (1 - a) ** 2 * X
+
+    best = wiener_c(X, Z, T)
+    assert risk(best) == pytest.approx(X * Z / (X + Z), rel=1e-12)
+    assert risk(best) < min(risk(0.9 * best), risk(1.1 * best))
+
+
 @pytest.mark.parametrize("function", [alphas, lambdas, attenuation])
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
