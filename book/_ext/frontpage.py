@@ -22,7 +22,7 @@ SOURCES = (
     "wiener-snli-test-minilm-nli.json",
 )  # a later file's rows stand for an earlier one's
 HEARD = {
-    "exact, all words": "attack, every\nswap tried",
+    "exact, all words": "every swap\ntried",
     "clean": "text as\nwritten",
     "edited": "one word turns\nthe meaning",
     "counterfactual": "rewritten\nby people",
@@ -37,12 +37,13 @@ class Excursion(SphinxDirective):
 
     def run(self):
         from excursion import excursion_figure, excursion_rows  # slow to import
-        from pidlib.figures import INK, PALETTE, SEEN, table, tidy, use_book_style
+        from pidlib.figures import INK, OURS, table, tidy, use_book_style
 
         use_book_style()
         fig = tidy(excursion_figure().update_xaxes(dtick=1), 3)
-        for line, colour in zip(fig.data, (SEEN, INK, PALETTE[0]), strict=True):
-            line.line.color = colour  # the control is orange on this page, no control grey
+        for line, colour in zip(fig.data, (OURS, INK, INK), strict=True):
+            line.line.color = colour
+        fig.data[2].line.update(dash="solid", width=1)
         text = plotly_box(fig.to_plotly_json(), escape(self.options["alt"], quote=True))
         figure = captioned(self, text, "\n".join(self.content))
         numbers = table(excursion_rows(), "Distances, and the control spent", folded=True)
@@ -176,9 +177,10 @@ def forest(
     fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
-    side = dict(fontsize=11, color=INK, transform=fig.axes[0].get_yaxis_transform())
-    fig.axes[0].text(0.02, 0.46, "gain under attack", **side)
-    fig.axes[0].text(0.98, 0.55, "price, no attack", ha="right", va="top", **side)
+    side = dict(fontsize=11, weight="bold", color=INK, va="top")
+    side |= {"transform": fig.axes[0].get_yaxis_transform()}
+    fig.axes[0].text(0.02, -0.45, "under attack", **side)
+    fig.axes[0].text(0.02, 0.55, "no attack", **side)
     for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
         look = dict(color=bar.get_color(), fontsize=11, va="center")
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):

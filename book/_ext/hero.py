@@ -102,7 +102,7 @@ def hero(example: dict, counts: dict) -> str:
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
-        '<p class="hero-title">One word flips the answer. Does a control bring it back? Press each.</p>'
+        '<p class="hero-title">One word flips the answer to a generated pair. Does a control bring it back? Press each.</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'

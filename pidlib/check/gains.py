@@ -103,7 +103,7 @@ def layers_needed(answer: Answer) -> Cases:
     return "the depth grows like sqrt(c), not like c"
 
 
-@exercise("(1 - a) X = (1 + a) Z at the other a with R(a) = Z; then the c with a_T(c) = a")
+@exercise("(1 - η) X = (1 + η) Z at the other η with R(η) = Z; then the c with η_T(c) = η")
 def cost_that_breaks_even(answer: Answer) -> Cases:
     """Check a function (X, Z, T) -> cost c at which control neither helps nor harms."""
     for X, Z, T in ((2.0, 1.0, 1), (3.0, 1.0, 12), (1.0, 2.0, 6), (1.1, 1.0, 4), (50.0, 0.5, 8)):

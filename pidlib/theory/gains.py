@@ -191,9 +191,9 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
 
 
 def attenuation(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
-    """Share of a penalised direction left at each layer, a_0 = 1 to a_T.
+    """Share of a penalised direction left at each layer, eta_0 = 1 to eta_T.
 
-    a_t is the product of alpha_s over s < t.
+    eta_t is the product of alpha_s over s < t.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
     Returns
     -------
     (T + 1, *S) array
-        Entry t is a_t, falling from 1.
+        Entry t is eta_t, falling from 1.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
 def predicted_error(on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 1.0) -> np.ndarray:
     """Squared error of the controlled states by Theorem 1, for t = 0 to T.
 
-    a_t^2 * off + on, for orthogonal layers that carry the subspace along, and a clean
+    eta_t^2 * off + on, for orthogonal layers that carry the subspace along, and a clean
     input inside it.
 
     Parameters
@@ -259,7 +259,7 @@ def predicted_error(on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 
 def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float) -> np.ndarray:
     """Squared error for any weights and any clean input, for t = 0 to T.
 
-    The sum over directions k of (a_t(q_k) z_k - (1 - a_t(q_k)) x_k)^2. The control
+    The sum over directions k of (eta_t(q_k) z_k - (1 - eta_t(q_k)) x_k)^2. The control
     fades the perturbation, and also what the clean input has off the subspace: the
     second term is that bias. With x_k = 0 wherever q_k > 0, and q in {0, 1}, this is
     Theorem 1.
@@ -307,7 +307,7 @@ def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
 
     With clean energy X and perturbation energy Z off the subspace, uncorrelated, the
     mean squared error a^2 Z + (1 - a)^2 X is least at a = X / (X + Z). This returns the
-    c for which a_T(c) is that value. For one layer it is c = q X / Z.
+    c for which eta_T(c) is that value. For one layer it is c = q X / Z.
 
     Parameters
     ----------
