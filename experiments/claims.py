@@ -65,7 +65,7 @@ def _distilbert_snli() -> Verdict:
 
 @_claim("RoBERTa gains alike on SNLI", "§3.2, Fig. 2b")
 def _roberta_snli() -> Verdict:
-    *attacked, clean = gain("snli", ["standard"], ["RoBERTaLarge"], (*ATTACKS, "None"))
+    *attacked, clean = gain("snli", ["standard"], ["RoBERTa-large"], (*ATTACKS, "None"))
     return f"attacks {_list(attacked)}; no attack {clean:+.2f}", _if(min(attacked) > 0)
 
 

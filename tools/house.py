@@ -113,11 +113,11 @@ def measures(root: Path = ROOT) -> list[Measure]:
     return [
         Measure("files at the top of pidlib", len(top), 12),
         Measure("code lines of the method, those files", sum(code[p] for p in top), 1_600),
-        Measure("code lines of pidlib", sum(code[p] for p in library), 8_500, held=10_785),
-        Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000, held=18_690),
-        Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=7_150),
+        Measure("code lines of pidlib", sum(code[p] for p in library), 8_500, held=10_765),
+        Measure("all lines of pidlib", sum(lines[p] for p in library), 14_000, held=18_650),
+        Measure("code lines of experiments", sum(code[p] for p in evidence), 3_500, held=7_140),
         Measure(
-            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=21_030
+            "code lines of all, with tools and book/_ext", sum(code.values()), 13_337, held=21_000
         ),
         Measure("lines of the largest file", lines[file], 400, file.relative_to(root)),
         Measure(

@@ -10,14 +10,6 @@ from pidlib.io.assets import paper_table
 
 TABLES = ("snli", "mnli", "opt")  # ANLI's rows are attacked already
 TRIAL, COST = "trial-snli-test-minilm-nli.json", "bench-cost.json"
-SIZES = {
-    "DistilBERT": "DistilBERT",
-    "RoBERTaBase": "RoBERTaBase",
-    "BERT-large": "BERTLarge",
-    "RoBERTaLarge": "RoBERTaLarge",
-    "OPT-1.3B": "OPT",
-}
-"""Names of the paper's models, and those of the benchmark."""
 
 
 class Budget(NamedTuple):
@@ -52,7 +44,7 @@ def grid_budget(results: Path, n: int = 1000, times: Path | None = None) -> list
             grids.setdefault(row["model"], set()).add((row["training"], row["dataset"]))
     budgets = []
     for name, parts in grids.items():
-        size = largest[SIZES[name]]
+        size = largest[name]
         read = len(parts) * n * forwards
         hours = read * size["base_seconds"] / size["batch"] / 3600
         budgets.append(Budget(name, len(parts), round(read), hours, len(parts) * n * search / 3600))

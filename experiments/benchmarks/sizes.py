@@ -38,7 +38,7 @@ class SizesBenchmark(Experiment):
         for name in self.names:
             torch.manual_seed(0)
             model = random_model(name).to(device)
-            large = min(self.batch, 8) if name == "OPT" else self.batch
+            large = min(self.batch, 8) if name == "OPT-1.3B" else self.batch
             for layers in ("published", "all"):
                 for batch in (1, large):
                     sweeps = self.sweeps if layers == "published" and batch > 1 else None

@@ -20,7 +20,7 @@ ATTACKS = {
     "TextFooler": "textfooler",
 }
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
-MODELS = ("DistilBERT", "RoBERTaBase", "BERT-large", "RoBERTaLarge")
+MODELS = ("DistilBERT", "RoBERTa-base", "BERT-large", "RoBERTa-large")
 DATA = ("snli-test", "sick-test", "mnli-matched")
 OURS = "MiniLM (ours)"
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")

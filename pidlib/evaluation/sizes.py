@@ -23,16 +23,16 @@ LARGE = {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16
          "intermediate_size": 4096}  # fmt: skip
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "DistilBERT": ("distilbert", {}),
-    "RoBERTaBase": ("roberta", {}),
-    "RoBERTaLarge": ("roberta", LARGE),
-    "BERTLarge": ("bert", LARGE),
-    "OPT": (
+    "RoBERTa-base": ("roberta", {}),
+    "RoBERTa-large": ("roberta", LARGE),
+    "BERT-large": ("bert", LARGE),
+    "OPT-1.3B": (
         "opt",
         {"num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32,
          "ffn_dim": 8192, "word_embed_proj_dim": 2048},
     ),
 }  # fmt: skip
-"""Model type and settings of the paper's models (OPT is OPT-1.3B) and of BERT-large."""
+"""Model type and settings of the paper's models."""
 RANKS = {"P": 0.155, "D": 0.483}
 """Ranks as shares of the width: the means of the paper's Table 7, 317 and 989 of 2048."""
 TOKENS = 32  # a pair of SNLI has about thirty

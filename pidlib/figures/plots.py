@@ -1,4 +1,4 @@
-"""Figures: lines, spectra, gains with intervals."""
+"""Figures: lines, gains with intervals."""
 
 from __future__ import annotations
 
@@ -98,39 +98,6 @@ def name_ends(plot: Axes, least: float = 0.09) -> None:
         look = dict(color=line.get_color(), va="center", annotation_clip=False)
         place = dict(xycoords="axes fraction", xytext=(4, 0), textcoords="offset points")
         plot.annotate(line.get_label(), (1, y), **place, **look)
-
-
-def spectra(
-    eigenvalues: Mapping[str, Sequence[float]], thresholds: Sequence[float] = (0.99, 0.95)
-) -> Figure:
-    """Plot how much of the second moment the largest directions hold.
-
-    Parameters
-    ----------
-    eigenvalues : mapping of str to (d,) floats, not negative
-    thresholds : sequence of float in (0, 1], drawn as level lines
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Source: paper section 2.1 (ranks by variance), Table 7.
-    """
-    lines = {}
-    for name, values in eigenvalues.items():
-        ordered = np.sort(np.asarray(values, dtype=float))[::-1]
-        if ordered[-1] < -1e-9 * ordered[0]:
-            raise ValueError(f"{name!r} has the eigenvalue {ordered[-1]:.3g}; none may be negative")
-        lines[name] = np.cumsum(ordered) / ordered.sum()
-    count = max(len(values) for values in lines.values())
-    fig = curves(range(1, count + 1), lines, xlabel="directions kept", ylabel="share of Σσ²")
-    for k, level in enumerate(thresholds):
-        fig.axes[0].axhline(level, color=INK, linewidth=0.8, linestyle=":")
-        # In the margin, where no curve is; the first above its line, the others below.
-        place = dict(xytext=(3, 0), textcoords="offset points", va="top" if k else "bottom")
-        across = ("axes fraction", "data")
-        fig.axes[0].annotate(f"{100 * level:g} %", (1, level), xycoords=across, **place)
-    return fig
 
 
 def gain_plot(

@@ -24,7 +24,7 @@ SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return random_model("BERTLarge", num_hidden_layers=3, intermediate_size=24, **SMALL)
+    return random_model("BERT-large", num_hidden_layers=3, intermediate_size=24, **SMALL)
 
 
 @pytest.mark.parametrize("terms", ["P", "PD"])
@@ -67,7 +67,7 @@ def test_bound_counts_one_dense_product_a_state(model):
 def test_published_states_are_those_of_the_published_code():
     changes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8}
     control = random_control(
-        random_model("RoBERTaBase", vocab_size=50, **changes), "PD", "published"
+        random_model("RoBERTa-base", vocab_size=50, **changes), "PD", "published"
     )
     assert control.hooked == [0, 1, 2]
 

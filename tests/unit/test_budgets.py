@@ -33,8 +33,8 @@ def test_the_estimate_is_counts_times_seconds(tmp_path):
         if (s["model"], s["layers"], s["batch"]) == ("DistilBERT", "published", 32)
     )
     assert one.model_hours == pytest.approx(read * size["base_seconds"] / 32 / 3600)
-    assert found["RoBERTaLarge"].model_hours > 3 * one.model_hours
-    assert found["RoBERTaLarge"].search_hours == pytest.approx(one.search_hours)
+    assert found["RoBERTa-large"].model_hours > 3 * one.model_hours
+    assert found["RoBERTa-large"].search_hours == pytest.approx(one.search_hours)
     for double in grid_budget(RESULTS, 200):
         assert double.model_hours == pytest.approx(2 * found[double.model].model_hours)
 

@@ -85,7 +85,6 @@ def test_svg_is_the_same_twice():
 
 def test_drawing_leaves_no_open_figure():
     figures.curves([0, 1], {"a": [1, 2]})
-    figures.spectra({"a": [2.0, 1.0]})
     assert plt.get_fignums() == []
 
 
@@ -119,14 +118,6 @@ def test_curves_draw_lines():
 def test_curves_refuse(lines, says):
     with pytest.raises(ValueError, match=says):
         figures.curves([0, 1], lines)
-
-
-def test_spectra_are_shares_whatever_the_order():
-    eigenvalues = np.array([1.0, 5.0, 3.0, 1.0])
-    line = figures.spectra({"x_0": eigenvalues}, thresholds=[0.99]).axes[0].lines[0]
-    assert np.allclose(line.get_ydata(), [0.5, 0.8, 0.9, 1.0])
-    with pytest.raises(ValueError, match="-1"):
-        figures.spectra({"x_0": [3.0, -1.0]})
 
 
 def test_slider_carries_every_position_and_keeps_the_axis_still():

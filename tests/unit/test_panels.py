@@ -15,7 +15,7 @@ GAINS = {
     "PSO": {"P-D": (0.1, -2.0, 2.2)},
     "blind": {"P-D": (33.0, 30.0, 36.0)},
 }
-NAMES = ["DistilBERT", "RoBERTaBase", "BERT-large", "RoBERTaLarge", "MiniLM (ours)"]
+NAMES = ["DistilBERT", "RoBERTa-base", "BERT-large", "RoBERTa-large", "MiniLM (ours)"]
 CROSSED = {
     (attack, training): dict.fromkeys(NAMES, (50.0, 60.0))
     for attack in ("None", "A2T", "PSO", "TextBugger", "TextFooler")
