@@ -23,21 +23,11 @@ README = ROOT / "book" / "_static" / "headline.svg"
 PLOTLY, SVG = "application/vnd.plotly.v1+json", "image/svg+xml"
 
 
-def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """Outputs of the code cells, in order."""
-    return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
-
-
-def drawn(notebook: nbformat.NotebookNode, kind: str) -> list:
-    """Outputs of one kind, in order."""
-    return [o.data[kind] for o in outputs(notebook) if kind in o.get("data", {})]
-
-
 def headline() -> str:
     """The picture of the README and of the front page: what is left once the attacker looks."""
     cells = nbformat.read(ROOT / "notebooks" / "16_fair_trial.ipynb", as_version=4).cells
     tagged = next(cell for cell in cells if "headline" in cell.metadata.get("tags", ()))
-    return next(o.data[SVG] for o in tagged.outputs if SVG in o.get("data", {}))
+    return tagged.outputs[0].data[SVG]
 
 
 def printed(output: nbformat.NotebookNode) -> str:
@@ -56,9 +46,10 @@ def main() -> int:
     start = time.perf_counter()
     print("Running the chapter on robustness ...", flush=True)
     notebook = executed(CHAPTER)
-    figures = [go.Figure(dict(spec)) for spec in drawn(notebook, PLOTLY)]
+    shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
+    figures = [go.Figure(dict(o.data[PLOTLY])) for o in shown if PLOTLY in o.get("data", {})]
     parts = [f.to_html(full_html=False, include_plotlyjs=k == 0) for k, f in enumerate(figures)]
-    text = "\n".join(map(printed, outputs(notebook)))
+    text = "\n".join(map(printed, shown))
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
     write_whole(PAGE, head + "".join(parts) + f"<pre>{escape(text)}</pre></html>")
     print(text)

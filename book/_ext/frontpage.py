@@ -7,6 +7,7 @@ from html import escape
 from io import StringIO
 from types import SimpleNamespace
 
+import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
@@ -165,28 +166,32 @@ def forest(
     """HTML of gains with their intervals, and of their numbers, folded, with columns `beside`."""
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, INK, SEEN, gain_plot, use_book_style  # slow to import
+    from pidlib.figures import ESTIMATE, INK, OURS, SEEN, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
     groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
     with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
-    fig.axes[0].locator_params(axis="x", nbins=5, integer=True)
-    fig.axes[0].margins(x=0.15)
-    fig.axes[0].set_xlim(right=fig.axes[0].get_xlim()[1] + 9)  # room for the names
+    plot = fig.axes[0]
+    plot.locator_params(axis="x", nbins=5, integer=True)
+    plot.margins(x=0.15)
+    plot.set_xlim(right=plot.get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
-    fig.axes[0].axhline(0.5, color=INK, linewidth=0.8)
-    side = dict(fontsize=11, weight="bold", color=INK, va="top")
-    side |= {"transform": fig.axes[0].get_yaxis_transform()}
-    fig.axes[0].text(0.02, -0.45, "under attack", **side)
-    fig.axes[0].text(0.02, 0.55, "no attack", **side)
-    for (bar, *_), (name, rows) in zip(fig.axes[0].containers, groups.items(), strict=True):
-        look = dict(color=bar.get_color(), fontsize=11, va="center")
+    plot.axhline(0.5, color=INK, linewidth=0.8)
+    side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
+    plot.text(0.02, -0.45, "under attack", **side)
+    plot.text(0.02, 0.55, "no attack", **side)
+    bars = [bar for bar, *_ in plot.containers]
+    gain, *ends = np.array([*next(iter(groups.values())).values()])[1:].T  # no attack: unseen
+    look = dict(color=OURS, fmt=bars[0].get_marker(), capsize=3, zorder=4)
+    plot.errorbar(gain, bars[0].get_ydata()[1:], xerr=np.abs(ends - gain), **look)
+    for bar, (name, rows) in zip(bars, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
+            colour = OURS if bar is bars[0] and y > 0.5 else bar.get_color()
             end = (low, y, "right") if -5 < high < 0 else (high, y, "left")  # clear of the 0
             text = f" {gain + 0.0:+.1f} {name if y < 0.5 else ''} ".replace("-", "\N{MINUS SIGN}")
-            fig.axes[0].text(*end[:2], text, ha=end[2], **look)
+            plot.text(*end[:2], text, ha=end[2], va="center", color=colour, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})

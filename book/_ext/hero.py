@@ -58,11 +58,9 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
 
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    values, ends = zip(*before_and_after(trial), strict=True)
-    before, after = (
-        f"<b>{v:+.1f}</b><em>95 % interval {e}</em>".replace("-", "\N{MINUS SIGN}")
-        for v, e in zip(values, ends, strict=True)
-    )
+    values, _ = zip(*(both := before_and_after(trial)), strict=True)
+    said = "<b>{:+.1f}</b><em>95 % interval {}</em>"
+    before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
     small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. Under TextFooler, which swaps words for synonyms, it is right on {100 * bare.mean():.1f} %, with the control on {100 * held.mean():.1f} %; if TextFooler attacks the controlled model itself, on {100 * seen.mean():.1f} %."
@@ -102,11 +100,11 @@ def hero(example: dict, counts: dict) -> str:
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
-        '<p class="hero-title">One word flips the answer to a generated pair. Does a control bring it back? Press each.</p>'
+        '<p class="hero-title">One word flips the answer. Does a control bring it back? Press each. (A program wrote this pair.)</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<details class="hero-counts"><summary>Of {turned} such generated pairs the paper’s control brings back {back[PD]}, a random push {back[NOISE]}</summary><p>They are captions from a generator, turned by one synonym. The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<details class="hero-counts"><summary>Of {turned} such program-written pairs the paper’s control brings back {back[PD]}, a random push {back[NOISE]}</summary><p>Each was turned by one synonym. The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></section>"
     )
 
