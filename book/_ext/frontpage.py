@@ -180,12 +180,12 @@ def forest(
     fig.legends[0].remove()  # the first row has the names
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
-    plot.text(0.02, -0.45, "under attack", **side)
-    plot.text(0.02, 0.55, "no attack", **side)
+    plot.text(0.02, -0.45, "under attack", **side), plot.text(0.02, 0.55, "no attack", **side)
     bars = [bar for bar, *_ in plot.containers]
     gain, *ends = np.array([*next(iter(groups.values())).values()])[1:].T  # no attack: unseen
-    look = dict(color=OURS, fmt=bars[0].get_marker(), capsize=3, zorder=4)
-    plot.errorbar(gain, bars[0].get_ydata()[1:], xerr=np.abs(ends - gain), **look)
+    steps = dict(xerr=np.abs(ends - gain), capsize=3, zorder=4)
+    plot.errorbar(gain, bars[0].get_ydata()[1:], fmt=bars[0].get_marker(), color=OURS, **steps)
+    plot.text(0.8, 1 - 0.8 / 3, next(iter(groups)), va="center", color=OURS, fontsize=11)
     for bar, (name, rows) in zip(bars, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             colour = OURS if bar is bars[0] and y > 0.5 else bar.get_color()
