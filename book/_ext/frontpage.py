@@ -175,22 +175,22 @@ def forest(
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.margins(x=0.15)
-    plot.set_xlim(right=plot.get_xlim()[1] + 9)  # room for the names
+    plot.set_xlim(-31, plot.get_xlim()[1] + 12)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
-    plot.text(0.02, -0.45, "under attack", **side), plot.text(0.02, 0.55, "no attack", **side)
+    plot.text(0.02, -0.45, "under attack", **side)
+    plot.text(0.98, 0.55, "no attack", ha="right", **side)
     bars = [bar for bar, *_ in plot.containers]
     gain, *ends = np.array([*next(iter(groups.values())).values()])[1:].T  # no attack: unseen
     steps = dict(xerr=np.abs(ends - gain), capsize=3, zorder=4)
     plot.errorbar(gain, bars[0].get_ydata()[1:], fmt=bars[0].get_marker(), color=OURS, **steps)
-    plot.text(0.8, 1 - 0.8 / 3, next(iter(groups)), va="center", color=OURS, fontsize=11)
     for bar, (name, rows) in zip(bars, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             colour = OURS if bar is bars[0] and y > 0.5 else bar.get_color()
-            end = (low, y, "right") if -5 < high < 0 else (high, y, "left")  # clear of the 0
-            text = f" {gain + 0.0:+.1f} {name if y < 0.5 else ''} ".replace("-", "\N{MINUS SIGN}")
+            end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
+            said = [f"{gain + 0.0:+.1f}", name if y < 0.5 or colour == OURS and y < 1.5 else ""]
+            text = " ".join(["", *said[:: -1 if end[0] == low else 1], ""]).replace("-", "−")
             plot.text(*end[:2], text, ha=end[2], va="center", color=colour, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
