@@ -175,7 +175,7 @@ def forest(
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-31, plot.get_xlim()[1] + 12)  # room for the names
+    plot.set_xlim(-38, plot.get_xlim()[1] + 13)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
