@@ -2,7 +2,8 @@
 
 Five things Sphinx does not do by itself: draw stored plotly figures, put matplotlib's SVG into
 the page so that its ink follows the theme, fold a program without output with the next figure's,
-serve MathJax and plotly.js from installed packages, and leave a way from the old addresses of chapters to the new.
+serve MathJax and plotly.js from installed packages, and leave a way from the old addresses of
+chapters to the new.
 """
 
 from __future__ import annotations

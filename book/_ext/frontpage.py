@@ -163,7 +163,7 @@ def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
 def forest(
     gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]]
 ) -> tuple[str, str]:
-    """HTML of gains with their intervals, and of their numbers, folded, with columns `beside`."""
+    """HTML of gains and of their numbers, folded, with columns `beside`; the first is the control."""
     from matplotlib import rc_context
 
     from pidlib.figures import ESTIMATE, INK, OURS, SEEN, gain_plot, use_book_style

@@ -306,8 +306,8 @@ def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:
     """Control cost c with the least mean squared error at the last layer.
 
     With clean energy X and perturbation energy Z off the subspace, uncorrelated, the
-    mean squared error a^2 Z + (1 - a)^2 X is least at a = X / (X + Z). This returns the
-    c for which eta_T(c) is that value. For one layer it is c = q X / Z.
+    mean squared error eta^2 Z + (1 - eta)^2 X is least at eta = X / (X + Z). This returns
+    the c for which eta_T(c) is that value. For one layer it is c = q X / Z.
 
     Parameters
     ----------

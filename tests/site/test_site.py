@@ -20,8 +20,9 @@ from excursion import excursion_rows
 from experiments.benchmarks.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
-from hero import chosen, right
+from hero import TRIAL, chosen, right
 from pidlib.evaluation.contrast import RESULT, heard
+from pidlib.evaluation.fair_trial import FairTrial
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import gains_over_none
 from sources import RESULTS, files_of
@@ -319,6 +320,15 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert f"{100 * deaf['right'] / deaf['n']:.1f}" == "89.3"  # as the caption says
     assert [bare[key]["n"] for key in sets[1:]] == [2000, 1916, 4165]  # as the caption says
     assert f"{100 * changes[2]['clean'].gain:.1f}" == "-1.2"  # the verdict says it
+    assert [f"{100 * c['edited'].gain:.1f}" for c in changes[:2]] == ["-15.6", "-13.8"]  # and these
+    fair = read_result(RESULTS / TRIAL)
+    attacked = {r: FairTrial.from_result(fair, r) for r in fair["configuration"]["recipes"]}
+    right_under = attacked["textfooler"].right["none"]["transfer"][:1000]
+    assert f"{100 * right_under.mean():.1f}" == "21.5"  # beside the 22.6 of every swap
+    assert sum(t.beyond("noise")[1] > 0 for t in attacked.values()) == 3  # "three of the four"
+    seen = gains_over_none(names["Terminal both"], "Terminal both")
+    gained = [seen[f"adaptive {r}"].interval()[0] > 0 for r in attacked]
+    assert gained.count(True) == 3  # the estimate, seen
     worst = read_result(RESULTS / "worst-snli-test-minilm-nli.json")["counts"]
     three = "none", "encoding", "Terminal both"
     assert [worst[c]["worst"] for c in three] == [{"right": k, "n": 300} for k in (0, 0, 1)]
