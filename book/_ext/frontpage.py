@@ -175,7 +175,7 @@ def forest(
         fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-22, plot.get_xlim()[1] + 10)  # room for the names
+    plot.set_xlim(-27, plot.get_xlim()[1] + 9)  # room for the names
     fig.legends[0].remove()  # the first row has the names
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
@@ -189,7 +189,7 @@ def forest(
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             colour = OURS if bar is bars[0] and y > 0.5 else bar.get_color()
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
-            said = [f"{gain + 0.0:+.1f}", name if y < 0.5 else name.split()[-1] * int(y < 1.5)]
+            said = [f"{gain + 0.0:+.1f}", name * int(y < 1.5)]
             text = " ".join(["", *said[:: -1 if end[0] == low else 1], ""]).replace("-", "−")
             plot.text(*end[:2], text, ha=end[2], va="center", color=colour, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))

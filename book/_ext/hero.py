@@ -63,7 +63,7 @@ def turn(trial: dict) -> str:
     before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
-    small = f"What the paper's control gains on a small model. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. Under TextFooler, which swaps words for synonyms, it is right on {100 * bare.mean():.1f} %, with the control on {100 * held.mean():.1f} %; if TextFooler attacks the controlled model itself, on {100 * seen.mean():.1f} %."
+    small = f"What the paper's control gains on MiniLM, a small model of 23 million weights. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. Under TextFooler, which swaps words for synonyms, it is right on {100 * bare.mean():.1f} %, with the control on {100 * held.mean():.1f} %; if TextFooler attacks the controlled model itself, on {100 * seen.mean():.1f} %."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
