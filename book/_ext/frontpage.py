@@ -7,7 +7,6 @@ from html import escape
 from io import StringIO
 from types import SimpleNamespace
 
-import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
@@ -166,32 +165,27 @@ def forest(
     """HTML of gains and of their numbers, folded, with columns `beside`; the first is the control."""
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, INK, OURS, SEEN, gain_plot, use_book_style
+    from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
     groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
     with rc_context({"font.size": 12}):
-        fig = gain_plot(groups, "change of accuracy, in points", colours=(SEEN, ESTIMATE, INK))
+        fig = gain_plot(groups, "change of accuracy, in points", colours=(OURS, ESTIMATE, INK))
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-27, plot.get_xlim()[1] + 9)  # room for the names
-    fig.legends[0].remove()  # the first row has the names
+    plot.set_xlim(-22, plot.get_xlim()[1] + 4)
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
     plot.text(0.02, -0.45, "under attack", **side)
     plot.text(0.98, 0.55, "no attack", ha="right", **side)
     bars = [bar for bar, *_ in plot.containers]
-    gain, *ends = np.array([*next(iter(groups.values())).values()])[1:].T  # no attack: unseen
-    steps = dict(xerr=np.abs(ends - gain), capsize=3, zorder=4)
-    plot.errorbar(gain, bars[0].get_ydata()[1:], fmt=bars[0].get_marker(), color=OURS, **steps)
-    for bar, (name, rows) in zip(bars, groups.items(), strict=True):
+    for bar, rows in zip(bars, groups.values(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
-            colour = OURS if bar is bars[0] and y > 0.5 else bar.get_color()
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
-            said = [f"{gain + 0.0:+.1f}", name * int(y < 1.5)]
-            text = " ".join(["", *said[:: -1 if end[0] == low else 1], ""]).replace("-", "−")
-            plot.text(*end[:2], text, ha=end[2], va="center", color=colour, fontsize=11)
+            seen = ", seen by the attacker" if bar is bars[0] and y < 0.5 else ""
+            text = f" {gain + 0.0:+.1f}{seen} ".replace("-", "−")
+            plot.text(*end[:2], text, ha=end[2], va="center", color=bar.get_color(), fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
