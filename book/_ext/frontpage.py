@@ -177,14 +177,13 @@ def forest(
     plot.set_xlim(-22, plot.get_xlim()[1] + 4)
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
-    plot.text(0.02, -0.45, "under attack", **side)
+    plot.text(0.02, -0.45, "under attack,\nseen by\nthe attacker", **side)
     plot.text(0.98, 0.55, "no attack", ha="right", **side)
     bars = [bar for bar, *_ in plot.containers]
     for bar, rows in zip(bars, groups.values(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
-            seen = ", seen by the attacker" if bar is bars[0] and y < 0.5 else ""
-            text = f" {gain + 0.0:+.1f}{seen} ".replace("-", "−")
+            text = f" {gain + 0.0:+.1f} ".replace("-", "−")
             plot.text(*end[:2], text, ha=end[2], va="center", color=bar.get_color(), fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
