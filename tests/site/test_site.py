@@ -312,6 +312,7 @@ def test_front_page_shows_what_is_no_longer_heard(site):
         exact["right"] / exact["n"] for exact in (bare[SWAPS], tried["counts"]["encoding"][SWAPS])
     ]
     assert [f"{100 * share:.1f}" for share in kept] == ["22.6", "27.6"]  # as the verdict says
+    assert f"{100 * changes[1][SWAPS].gain:.1f}" == "7.4"  # too
     other = read_result(RESULTS / "exact-snli-test-minilm-nli-with-wordnet.json")
     assert other["lists"] == tried["lists"]  # the same attack
     lost = [bare[SWAPS]["right"] - of[SWAPS]["right"] for of in other["counts"].values()]
