@@ -165,7 +165,7 @@ def forest(
     """HTML of gains and of their numbers, folded, with columns `beside`; the first is the control."""
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
+    from pidlib.figures import ESTIMATE, INK, OURS, SEEN, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
@@ -183,8 +183,11 @@ def forest(
     for bar, rows in zip(bars, groups.values(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
+            ink = SEEN if bar is bars[0] and y < 0.5 else bar.get_color()  # the control, attacked
+            ends = [[gain - low], [high - gain]]
+            plot.errorbar(gain, y, xerr=ends, fmt=bar.get_marker(), capsize=3, color=ink)
             text = f" {gain + 0.0:+.1f} ".replace("-", "−")
-            plot.text(*end[:2], text, ha=end[2], va="center", color=bar.get_color(), fontsize=11)
+            plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
