@@ -186,7 +186,7 @@ def forest(
             ink = SEEN if bar is bars[0] and y < 0.5 else bar.get_color()  # the control, attacked
             ends = [[gain - low], [high - gain]]
             plot.errorbar(gain, y, xerr=ends, fmt=bar.get_marker(), capsize=3, color=ink)
-            text = f" {gain + 0.0:+.1f} ".replace("-", "−")
+            text = f" {gain + 0.0:+.1f} {'the control, seen' * (ink == SEEN)}".replace("-", "−")
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()
