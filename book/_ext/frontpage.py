@@ -184,9 +184,10 @@ def forest(
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
             ink = SEEN if bar is bars[0] and y < 0.5 else bar.get_color()  # the control, attacked
-            ends = [[gain - low], [high - gain]]
-            plot.errorbar(gain, y, xerr=ends, fmt=bar.get_marker(), capsize=3, color=ink)
-            text = f" {gain + 0.0:+.1f} {'the control, seen' * (ink == SEEN)}".replace("-", "−")
+            text = f" {gain + 0.0:+.1f} ".replace("-", "−")
+            if ink == SEEN:
+                ends, text = [[gain - low], [high - gain]], f"{text}the control, seen"
+                plot.errorbar(gain, y, xerr=ends, fmt=bar.get_marker(), capsize=3, color=ink)
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()

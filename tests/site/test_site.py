@@ -312,20 +312,14 @@ def test_front_page_shows_what_is_no_longer_heard(site):
         exact["right"] / exact["n"] for exact in (bare[SWAPS], tried["counts"]["encoding"][SWAPS])
     ]
     assert [f"{100 * share:.1f}" for share in kept] == ["22.6", "27.6"]  # as the verdict says
-    assert f"{100 * changes[1][SWAPS].gain:.1f}" == "7.4"  # too
     other = read_result(RESULTS / "exact-snli-test-minilm-nli-with-wordnet.json")
     assert other["lists"] == tried["lists"]  # the same attack
     lost = [bare[SWAPS]["right"] - of[SWAPS]["right"] for of in other["counts"].values()]
     assert [min(lost), max(lost)] == [22, 50]  # of 1,000: 2 to 5 points, as the verdict says
-    deaf = result["counts"]["none"]["edited"]
-    assert f"{100 * deaf['right'] / deaf['n']:.1f}" == "89.3"  # as the caption says
-    assert [bare[key]["n"] for key in sets[1:]] == [2000, 1916, 4165]  # as the caption says
     assert f"{100 * changes[2]['clean'].gain:.1f}" == "-1.2"  # the verdict says it
     assert [f"{100 * c['edited'].gain:.1f}" for c in changes[:2]] == ["-15.6", "-13.8"]  # and these
     fair = read_result(RESULTS / TRIAL)
     attacked = {r: FairTrial.from_result(fair, r) for r in fair["configuration"]["recipes"]}
-    right_under = attacked["textfooler"].right["none"]["transfer"][:1000]
-    assert f"{100 * right_under.mean():.1f}" == "21.5"  # beside the 22.6 of every swap
     assert sum(t.beyond("noise")[1] > 0 for t in attacked.values()) == 3  # "three of the four"
     seen = gains_over_none(names["Terminal both"], "Terminal both")
     gained = [seen[f"adaptive {r}"].interval()[0] > 0 for r in attacked]
