@@ -1,20 +1,41 @@
-"""Numbers of figures and equations on pages that are no chapters: from 1 on each, A.1 in appendices."""
+"""Numbers of figures and equations: what is folded counts last; pages outside chapters from 1 on."""
 
 from __future__ import annotations
 
 from string import ascii_uppercase
 
+from docutils import nodes
+
 APPENDIX = "notebooks/9"
+FOLDS = {"dropdown", "tag_hide-cell", "tag_hide-output"}  # classes
 
 
 def renumber(app, env) -> None:
-    """Count each such page by itself; without this one count runs on through all of them."""
+    """In chapters what a reader sees first has the first numbers; other pages count by themselves.
+
+    Without the second one count runs on through all of them; appendices have A.1.
+    """
     appendices = sorted(name for name in env.found_docs if name.startswith(APPENDIX))
     for name, kinds in env.toc_fignumbers.items():
         letter = [ascii_uppercase[appendices.index(name)]] if name in appendices else []
+        hidden = folded(env.get_doctree(name)) if kinds else set()
         for numbers in kinds.values():
-            loose = [label for label, number in numbers.items() if len(number) == 1]
-            numbers |= {label: (*letter, k) for k, label in enumerate(loose, 1)}
+            labels = sorted(numbers, key=lambda label: (label in hidden, numbers[label]))
+            prefix = letter or next(iter(numbers.values()))[:-1]
+            numbers |= {label: (*prefix, k) for k, label in enumerate(labels, 1)}
+
+
+def folded(doctree: nodes.document) -> set[str]:
+    """Names of what a page shows only when its reader unfolds it."""
+    names, depth = set(), 0
+    for node in doctree.findall():
+        if isinstance(node, nodes.raw):
+            depth += node.astext().count("<details") - node.astext().count("</details>")
+        elif isinstance(node, nodes.Element):
+            own = {*node.get("classes", ()), node.get("design_component")}
+            inside = node.findall(nodes.Element) if own & FOLDS else [node] * (depth > 0)
+            names.update(name for part in inside for name in part["ids"])
+    return names
 
 
 def setup(app):
