@@ -165,7 +165,7 @@ def forest(
     """HTML of gains and of their numbers, folded, with columns `beside`; the first is the control."""
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, INK, OURS, SEEN, gain_plot, use_book_style
+    from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
@@ -179,15 +179,10 @@ def forest(
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
     plot.text(0.02, -0.45, "under attack,\nseen by\nthe attacker", **side)
     plot.text(0.98, 0.55, "no attack", ha="right", **side)
-    bars = [bar for bar, *_ in plot.containers]
-    for bar, rows in zip(bars, groups.values(), strict=True):
+    for (bar, *_), rows in zip(plot.containers, groups.values(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
-            ink = SEEN if bar is bars[0] and y < 0.5 else bar.get_color()  # the control, attacked
-            text = f" {gain + 0.0:+.1f} ".replace("-", "−")
-            if ink == SEEN:
-                ends, text = [[gain - low], [high - gain]], f"{text}the control, seen"
-                plot.errorbar(gain, y, xerr=ends, fmt=bar.get_marker(), capsize=3, color=ink)
+            text, ink = f" {gain + 0.0:+.1f} ".replace("-", "−"), bar.get_color()
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
     out = StringIO()

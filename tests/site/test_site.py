@@ -316,7 +316,8 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert other["lists"] == tried["lists"]  # the same attack
     lost = [bare[SWAPS]["right"] - of[SWAPS]["right"] for of in other["counts"].values()]
     assert [min(lost), max(lost)] == [22, 50]  # of 1,000: 2 to 5 points, as the verdict says
-    assert f"{100 * changes[2]['clean'].gain:.1f}" == "-1.2"  # the verdict says it
+    own = [f"{100 * changes[2][k].gain:.1f}" for k in ("clean", "counterfactual")]
+    assert own == ["-1.2", "-2.4"]  # the verdict says it
     assert [f"{100 * c['edited'].gain:.1f}" for c in changes[:2]] == ["-15.6", "-13.8"]  # and these
     fair = read_result(RESULTS / TRIAL)
     attacked = {r: FairTrial.from_result(fair, r) for r in fair["configuration"]["recipes"]}
