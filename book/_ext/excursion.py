@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -47,21 +48,16 @@ def excursion(cost: float | None, disturbance: float = 0.0) -> Excursion:
     if not disturbance >= 0:
         raise ValueError(f"the disturbance is {disturbance}; it cannot be negative")
     system = rotating_system(d=3, r=2, T=BLOCKS, seed=SEED)
-    normal = np.empty((BLOCKS + 1, 3))
-    normal[0] = np.linalg.svd(system.bases[0])[0][:, -1]
-    for t in range(BLOCKS):  # carried along, so that its sign never jumps
-        normal[t + 1] = system.thetas[t] @ normal[t]
+    first = np.linalg.svd(system.bases[0])[0][:, -1]  # carried along: its sign never jumps
+    normal = np.array([*accumulate(system.thetas, lambda v, theta: theta @ v, initial=first)])
     w = disturbance * np.random.default_rng(SEED).standard_normal((BLOCKS + 1, 3))
     w[:STRUCK] = 0.0
     w[STRUCK] = normal[STRUCK]
-    gains = np.zeros((BLOCKS, 3, 3))
-    if cost is not None:
-        shares = 1.0 - alphas(BLOCKS, cost)
-        gains = shares[:, None, None] * system.complements[:-1]
-    clean = system.bases[0] @ np.array([1.0, 0.5])
+    shares = np.zeros(BLOCKS) if cost is None else 1.0 - alphas(BLOCKS, cost)
+    gains = shares[:, None, None] * system.complements[:-1]
     # each block adds a disturbance of its own to every state
     disturbed = SimpleNamespace(T=BLOCKS, d=3, layer=lambda t, v: system.layer(t, v) + w[t + 1])
-    run = simulate(disturbed, clean, gains)
+    run = simulate(disturbed, system.bases[0] @ (1.0, 0.5), gains)
     outside = np.einsum("td,td->t", normal, run.states)
     kept = np.einsum("td,td->t", normal[:-1], run.states[:-1] + run.controls)
     return Excursion(outside, kept, float((run.controls**2).sum()))
@@ -78,14 +74,14 @@ def excursion_figure() -> go.Figure:
         for disturbance in DISTURBANCES:
             bare, held = excursion(None, disturbance), excursion(cost, disturbance)
             shown = (_path(held), _path(bare), [[0, BLOCKS], [0.0, 0.0]])
-            frames[_label(cost), _label(disturbance)] = dict(zip(LINES, shown, strict=True))
+            frames[f"{cost:g}", f"{disturbance:g}"] = dict(zip(LINES, shown, strict=True))
     return slider(
         blocks,
         frames,
         name=("price c", "later disturbances"),
         xlabel="t: the state before block t; 12 is the output",
         ylabel="signed distance from the subspace",
-        start=(_label(START[0]), _label(START[1])),
+        start=tuple(f"{value:g}" for value in START),
     )
 
 
@@ -98,7 +94,7 @@ def excursion_rows() -> list[dict[str, str]]:
     runs = {cost: excursion(cost, START[1]) for cost in PRINTED}
     return [
         {
-            "price c": "no control" if cost is None else _label(cost),
+            "price c": "no control" if cost is None else f"{cost:g}",
             f"left at block {STRUCK}": f"{run.kept[STRUCK]:.3f}",
             "outside at the end": f"{abs(run.outside[-1]):.3f}",
             "control spent": f"{run.spent:.3f}",
@@ -112,7 +108,3 @@ def _path(run: Excursion) -> list[np.ndarray]:
     across = np.add.outer(np.arange(BLOCKS), [0, 0, 0.5, 0.5])
     up = np.column_stack([run.outside[:-1], run.kept, run.kept, run.outside[1:]])
     return [np.append(across, BLOCKS), np.append(up, run.outside[-1])]
-
-
-def _label(value: float) -> str:
-    return f"{value:g}"

@@ -246,6 +246,17 @@ def test_the_showcase_counts_its_examples():
     assert not any(right(example["adaptive after"], example) for example in seen)
 
 
+@pytest.mark.parametrize("page", NOTEBOOKS)
+@pytest.mark.parametrize("kind", ["figcaption .caption-number", ".eqno"])
+def test_what_a_page_shows_unfolded_has_the_first_numbers(site, page, kind):
+    numbers = soup(page).select(f"article {kind}")
+    folded = [bool(number.find_parent("details")) for number in numbers]
+    order = [int(re.search(r"\.(\d+)", number.get_text())[1]) for number in numbers]
+    seen = [n for n, hidden in zip(order, folded, strict=True) if not hidden]
+    rest = [n for n, hidden in zip(order, folded, strict=True) if hidden]
+    assert [*seen, *rest] == list(range(1, len(order) + 1))
+
+
 def test_old_addresses_of_chapters_lead_to_the_new(site):
     for old, new in MOVED.items():
         page = BeautifulSoup((site / f"notebooks/{old}.html").read_text(), "lxml")
