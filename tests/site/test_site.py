@@ -28,6 +28,7 @@ from pidlib.evaluation.trial_results import gains_over_none
 from sources import RESULTS, files_of
 
 PAGES = pages()
+NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
 each_page = pytest.mark.parametrize("page", PAGES)
 # what a browser fetches by itself; a link for the reader to follow may lead anywhere
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -390,9 +391,6 @@ def test_pages_that_speak_of_gains_say_what_is_no_longer_heard(site, page, names
     text = re.sub(r"\s+", " ", soup(page).select_one("article").get_text())
     assert [name for name in names if heard(recorded, name) not in text] == []
     assert "no clean cost is shown" not in text
-
-
-NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
