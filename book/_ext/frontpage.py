@@ -162,14 +162,14 @@ def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
 def forest(
     gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]]
 ) -> tuple[str, str]:
-    """HTML of gains and of their numbers, folded, with columns `beside`; the first is the control."""
+    """HTML of gains, the first three rows, and of all numbers, folded, with columns `beside`."""
     from matplotlib import rc_context
 
     from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
-    groups = {label: {row: g[:3] for row, g in rows.items()} for label, rows in gains.items()}
+    groups = {name: {r: g[:3] for r, g in [*rows.items()][:3]} for name, rows in gains.items()}
     with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(OURS, ESTIMATE, INK))
     plot = fig.axes[0]
@@ -184,7 +184,7 @@ def forest(
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
             text, ink = f" {gain + 0.0:+.1f} ".replace("-", "−"), bar.get_color()
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
-    fig.set_size_inches(5.6, 1.6 + 0.3 * sum(map(len, gains.values())))
+    fig.set_size_inches(5.6, 1.6 + 0.35 * sum(map(len, groups.values())))
     out = StringIO()
     fig.savefig(out, format="svg", metadata={"Date": None})
     cell = {"mystnb": {"image": {"alt": "Gains over no control, in the table below as numbers"}}}
