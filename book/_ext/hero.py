@@ -19,14 +19,12 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "The paper's control brings the right answer back."),
     NOISE: ("A random push as large", "So does a random push of the same size."),
-    TERMINAL: ("An estimate of the clean state", "So does the estimate, which this book trains."),
-    ENCODING: ("One word for all synonyms", "So does the encoding: it writes both as one word."),
     SEEN: ("The paper's control, seen by the attacker", "Another word, and it flips again."),
 }
 
 
 class Hero(SphinxDirective):
-    """Two numbers, the body; the example, its five answers; the counts of all examples like it."""
+    """Two numbers, the body; the example, its four answers; the counts of all examples like it."""
 
     has_content = True
 
