@@ -11,9 +11,9 @@ FOLDS = {"dropdown", "tag_hide-cell", "tag_hide-output"}  # classes
 
 
 def renumber(app, env) -> None:
-    """In chapters what a reader sees first has the first numbers; other pages count by themselves.
+    """What a page shows at once has its first numbers, what it folds the last; appendices have A.1.
 
-    Without the second one count runs on through all of them; appendices have A.1.
+    Pages outside chapters count by themselves: Sphinx lets one count run on through all of them.
     """
     appendices = sorted(name for name in env.found_docs if name.startswith(APPENDIX))
     for name, kinds in env.toc_fignumbers.items():
