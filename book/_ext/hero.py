@@ -61,7 +61,7 @@ def turn(trial: dict) -> str:
     before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
-    small = f"What the paper's control gains on MiniLM, a small model of 23 million weights. SNLI: does a second sentence follow from the first (entailment), contradict it, or neither (neutral)? On {len(seen):,} pairs the model is right on {100 * clean.mean():.1f} %. Under TextFooler, which swaps words for synonyms, it is right on {100 * bare.mean():.1f} %, with the control on {100 * held.mean():.1f} %; if TextFooler attacks the controlled model itself, on {100 * seen.mean():.1f} %."
+    small = f"MiniLM, a model of 23 million weights, on {len(seen):,} pairs of SNLI. As written it answers {100 * clean.mean():.1f} % rightly. After TextFooler, an attack that swaps words for synonyms: {100 * bare.mean():.1f} %, with the paper's control {100 * held.mean():.1f} %. If TextFooler attacks the controlled model itself: {100 * seen.mean():.1f} %."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
@@ -98,11 +98,11 @@ def hero(example: dict, counts: dict) -> str:
     turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
-        '<p class="hero-title">One word flips the answer. Does a control bring it back? Press each. (A program wrote this pair.)</p>'
+        '<p class="hero-title">One swapped word flips the answer. Does a control bring it back?</p><p>Does the hypothesis follow from the premise (entailment), contradict it, or neither (neutral)?</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>Of {turned} such pairs, each turned by one swap, the paper’s control brings back {back[PD]}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<div class="hero-counts"><p>Of {turned} such pairs, written by a program and each turned by one swap, the paper’s control brings back {back[PD]}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></div></section>"
     )
 
