@@ -33,6 +33,7 @@ from pidlib.theory.riccati import riccati
 from pidlib.theory.wiener import Affine
 
 RUNNING, TERMINAL, ROADS, WIENER = "LQR running", "LQG terminal", "LQG all roads", "estimate alone"
+BOTH = "LQR running, P-D"
 
 
 class JacobianControls:
@@ -72,11 +73,13 @@ class JacobianControls:
         return PIDController.from_pretrained(folder)
 
     @cached_property
-    def off(self) -> np.ndarray:
-        """Projections off the P-subspaces, (T, d, d); exact, for Riccati takes no negative weight."""
-        Q = torch.stack([self.fitted.projections(t, "P")["P"] for t in range(self.fitted.depth)])
+    def off(self) -> dict[str, np.ndarray]:
+        """Projections off P, and the mean of those off P and D, (T, d, d); exact, for Riccati."""
+        states = [self.fitted.projections(t, "PD") for t in range(self.fitted.depth)]
+        Q = torch.stack([torch.stack([*of.values()]) for of in states])
         values, vectors = torch.linalg.eigh(Q)
-        return ((vectors * values.round()[:, None]) @ vectors.mT).numpy()
+        Q = ((vectors * values.round()[..., None, :]) @ vectors.mT).numpy()
+        return {RUNNING: Q[:, 0], BOTH: Q.mean(1)}
 
     def places(self, rows: Sequence[dict]) -> torch.Tensor:
         """Mean state x_0 of every text, (N, d)."""
@@ -138,8 +141,8 @@ class JacobianControls:
         """K_t of a contender, (T, d, d)."""
         A, M = self.jacobians["mean"].numpy(), self.weights["M"].numpy()
         eye = np.eye(A.shape[-1])
-        if name == RUNNING:
-            return riccati(A, self.off, setting).K
+        if name in self.off:
+            return riccati(A, self.off[name], setting).K
         if name == WIENER:
             return np.stack([eye] * len(A))
         if name == TERMINAL:  # the end is x_5 + u_5: the last block and the head are in its weight
@@ -151,8 +154,8 @@ class JacobianControls:
         """u_t = -K_t e_t, with the error guessed off the subspace, or by regression."""
         K, text = self._gains(name, setting), f"{name}, {setting:g}"
         eye, states = np.eye(K.shape[-1]), range(len(K))
-        if name == RUNNING:
-            maps = {t: Affine(eye - K[t] @ self.off[t], np.zeros(len(eye))) for t in states}
+        if name in self.off:
+            maps = {t: Affine(eye - K[t] @ self.off[name][t], np.zeros(len(eye))) for t in states}
             return self._estimator(maps, 0.0, text)
         rho = setting if name == WIENER else self.trial.rho
         rule, rows = closed_form("regression", rho), self.fit_rows[: self.trial.estimated]

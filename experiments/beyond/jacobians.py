@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from experiments.adapters import adapter_model
-from experiments.beyond.controls import ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
+from experiments.beyond.controls import BOTH, ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
 from experiments.record import counted, packed
@@ -159,7 +159,7 @@ class RunningJacobians(JacobianControls):
         """Shares of the derivative explained; quartiles of predicted errors over true ones."""
         trial, A = self.trial, self.jacobians
         pairs = self._pairs()
-        removed = torch.from_numpy(np.stack(self._gains(RUNNING, trial.running[0])) @ self.off)
+        removed = torch.from_numpy(self._gains(RUNNING, trial.running[0]) @ self.off[RUNNING])
 
         def explained() -> dict[str, list[float]]:
             fresh = self.held[:48]
@@ -229,14 +229,12 @@ class RunningJacobians(JacobianControls):
         """Controls on trial; the strength of those whose gains were solved for is a held-out choice."""
         trial = self.trial
         grids = {RUNNING: trial.running, TERMINAL: trial.terminal, ROADS: trial.roads,
-                 WIENER: trial.rhos}  # fmt: skip
+                 WIENER: trial.rhos, BOTH: trial.running[:1]}  # fmt: skip
         controls: dict[str, Any] = {name: self.chosen(name, of) for name, of in grids.items()}
-        for kind in ("rotation", "noise"):
-            controls[f"{ROADS}: {kind}"] = Placebo(controls[ROADS], kind)
-        return controls | {name: self._learnt(name) for name in (EQUAL, FREE)}
-
-    def _learnt(self, name: str) -> LearntGains:
-        return LearntGains(self.fitted, name == FREE).take(self.learning()["laws"][name])
+        controls |= {f"{ROADS}: {k}": Placebo(controls[ROADS], k) for k in ("rotation", "noise")}
+        controls |= {f"{s}, same texts": self.fitted.retune(scheme=s) for s in ("P", "PD")}
+        laws = self.learning()["laws"]
+        return controls | {k: LearntGains(self.fitted, k == FREE).take(laws[k]) for k in laws}
 
     def judged(self) -> dict[str, dict[str, np.ndarray]]:
         """Right answers under every control on every set."""
