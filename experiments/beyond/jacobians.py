@@ -102,11 +102,10 @@ class RunningJacobians(JacobianControls):
     def sets(self) -> dict[str, list[dict]]:
         """Clean rows, rows attacked without control, and rows whose meaning one word changes."""
         n, every = self.trial.n, [dict(row) for row in load_nli(self.trial.data)]
-        contrast = edits_of(read_result(self.results / RESULT))[:n]
         return {
             "clean": self._rows(0, n),
             self.trial.recipe: self._moved(0, n),
-            "contrast": edited(every, contrast),
+            "contrast": edited(every, edits_of(read_result(self.results / RESULT))[:n]),
         }
 
     def _moved(self, start: int, n: int) -> list[dict]:
@@ -147,8 +146,7 @@ class RunningJacobians(JacobianControls):
             for k, a, b in zip(self.clusters(rows), rows, moved, strict=True)
             if length(a) == length(b) and a["hypothesis"] != b["hypothesis"]
         ]
-        pairs.sort(key=lambda of: of[1::-1])
-        return [of[1:] for of in pairs]
+        return [of[1:] for of in sorted(pairs, key=lambda of: of[1::-1])]
 
     def clusters(self, rows: Sequence[dict]) -> list[int]:
         """Nearest centre of every text."""
@@ -229,10 +227,12 @@ class RunningJacobians(JacobianControls):
         """Controls on trial; the strength of those whose gains were solved for is a held-out choice."""
         trial = self.trial
         grids = {RUNNING: trial.running, TERMINAL: trial.terminal, ROADS: trial.roads,
-                 WIENER: trial.rhos, BOTH: trial.running[:1]}  # fmt: skip
+                 WIENER: trial.rhos}  # fmt: skip
         controls: dict[str, Any] = {name: self.chosen(name, of) for name, of in grids.items()}
         controls |= {f"{ROADS}: {k}": Placebo(controls[ROADS], k) for k in ("rotation", "noise")}
-        controls |= {f"{s}, same texts": self.fitted.retune(scheme=s) for s in ("P", "PD")}
+        for c in trial.running:  # on the same texts: blocks orthogonal, or as they are in the mean
+            controls |= {f"{s}, {c:g}": self.fitted.retune(scheme=s, c=c) for s in ("P", "PD")}
+            controls |= {f"{k}, {c:g}": self.contender(k, c) for k in (RUNNING, BOTH)}
         laws = self.learning()["laws"]
         return controls | {k: LearntGains(self.fitted, k == FREE).take(laws[k]) for k in laws}
 
