@@ -39,7 +39,7 @@ def cost_for_share(answer: Answer) -> Cases:
 def half_life(answer: Answer) -> Cases:
     """Check a function c -> number of layers in which a deep network halves an error."""
     for c in (0.001, 0.5, 1.0, 10.0, 1000.0):
-        yield math.log(2) * float(steady(c).memory), answer(c)
+        yield math.log(2) * float(steady(c).lifetime), answer(c)
     return "the depth that halves an error grows like sqrt(c) once c is large"
 
 

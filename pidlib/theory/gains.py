@@ -58,7 +58,7 @@ class Steady(NamedTuple):
 
     lambda_: np.ndarray
     alpha: np.ndarray
-    memory: np.ndarray
+    lifetime: np.ndarray
 
 
 def steady(c: float, q: ArrayLike = 1.0) -> Steady:
@@ -75,7 +75,7 @@ def steady(c: float, q: ArrayLike = 1.0) -> Steady:
     -------
     Steady
         Arrays of the shape of `q`: `lambda_`, eigenvalue of the value function, 0 to c; `alpha`,
-        the share exp(-mu) that one layer leaves; `memory`, the number of layers 1 / mu over
+        the share exp(-mu) that one layer leaves; `lifetime`, the number of layers 1 / mu over
         which an error falls by the factor e, infinite where q = 0 and 0 where c = 0.
 
     Examples

@@ -76,12 +76,12 @@ def test_steady_gains_are_the_limit_of_deep_networks(c, q):
     assert limit.alpha == pytest.approx(alphas(400, c, q)[0], rel=1e-12)
     assert limit.lambda_ == pytest.approx(lambdas(400, c, q)[0], rel=1e-12)
     assert limit.lambda_ == pytest.approx((-q + np.sqrt(q * q + 4 * q * c)) / 2)
-    assert np.exp(-1 / limit.memory) == pytest.approx(limit.alpha)
+    assert np.exp(-1 / limit.lifetime) == pytest.approx(limit.alpha)
 
 
 def test_steady_ends():
-    assert steady(0.0).alpha == 0 and steady(0.0).memory == 0
-    assert steady(2.0, 0.0).alpha == 1 and np.isinf(steady(2.0, 0.0).memory)
+    assert steady(0.0).alpha == 0 and steady(0.0).lifetime == 0
+    assert steady(2.0, 0.0).alpha == 1 and np.isinf(steady(2.0, 0.0).lifetime)
 
 
 @pytest.mark.parametrize(

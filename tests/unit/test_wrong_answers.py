@@ -80,7 +80,7 @@ def pairs(bend, share):
         (check.gains_with_end, lambda T, c, end: alphas(T, c)),
         (check.gains_with_end, lambda T, c, end: [c / (c + 1 + end)] * T),
         (check.cost_for_share, lambda share: share / (1 - share)),  # one layer
-        (check.half_life, lambda c: steady(c).memory),
+        (check.half_life, lambda c: steady(c).lifetime),
         (check.half_life, lambda c: np.log(2) * c**0.5),
         (check.memory_layers, lambda c, within: round(c**0.5)),
         (check.memory_layers, nearest_in_absolute_terms),
