@@ -23,7 +23,7 @@ from pidlib.theory.riccati import riccati
 from pidlib.theory.systems import HistoryLaw, residual_system, rotating_system, run, simulate
 
 SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
-COSTS = (0.1, 0.3, 1, 3, 10, 30, 100)  # tried on bending networks
+COSTS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000)  # tried on bending networks
 
 
 class Standing(NamedTuple):
