@@ -24,7 +24,7 @@ from hero import SWITCH, TRIAL, chosen, right
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.fair_trial import FairTrial
 from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import gains_over_none
+from pidlib.evaluation.trial_results import answers, gains_over_none
 from sources import RESULTS, files_of
 
 PAGES = pages()
@@ -322,6 +322,8 @@ def test_front_page_shows_what_is_no_longer_heard(site):
         exact["right"] / exact["n"] for exact in (bare[SWAPS], tried["counts"]["encoding"][SWAPS])
     ]
     assert [f"{100 * share:.1f}" for share in kept] == ["22.6", "27.6"]  # as the verdict says
+    half = [answers(tried, c, SWAPS)[:500].mean() for c in ("Terminal both", "none")]
+    assert [f"{100 * share:.1f}" for share in half] == ["30.8", "23.4"]  # and these
     other = read_result(RESULTS / "exact-snli-test-minilm-nli-with-wordnet.json")
     assert other["lists"] == tried["lists"]  # the same attack
     lost = [bare[SWAPS]["right"] - of[SWAPS]["right"] for of in other["counts"].values()]
