@@ -120,7 +120,7 @@ def test_bending_networks_punish_static_mixtures():
     static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
     assert np.all(residual.perturbed < static.perturbed)
     assert np.all(residual.clean < static.clean)
-    assert residual.c in (0.1, 0.3, 1, 3, 10, 30, 100)
+    assert residual.c in contests.COSTS[1:-1]  # the grid is wide enough
     with pytest.raises(ValueError, match="seeds is 0"):
         bent_contest(averaged_law, gains, 0.3, seeds=0)
     with pytest.raises(ValueError, match="variance is 0"):
