@@ -120,7 +120,7 @@ def test_bending_networks_punish_static_mixtures():
     static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
     assert np.all(residual.perturbed < static.perturbed)
     assert np.all(residual.clean < static.clean)
-    assert residual.c in contests.COSTS[1:-1]  # the grid is wide enough
+    assert residual.c in contests.COSTS[:-1]  # a dearer price would not serve better
     with pytest.raises(ValueError, match="seeds is 0"):
         bent_contest(averaged_law, gains, 0.3, seeds=0)
     with pytest.raises(ValueError, match="variance is 0"):
