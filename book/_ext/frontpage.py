@@ -162,14 +162,14 @@ def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
 def forest(
     gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]]
 ) -> tuple[str, str]:
-    """HTML of gains, the first three rows, and of all numbers, folded, with columns `beside`."""
+    """HTML of gains, drawn, and of their numbers, folded, with columns `beside`."""
     from matplotlib import rc_context
 
     from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
     from pidlib.figures import table as numbers
 
     use_book_style()
-    groups = {name: {r: g[:3] for r, g in [*rows.items()][:3]} for name, rows in gains.items()}
+    groups = {name: {r: g[:3] for r, g in rows.items()} for name, rows in gains.items()}
     with rc_context({"font.size": 12}):
         fig = gain_plot(groups, "change of accuracy, in points", colours=(OURS, ESTIMATE, INK))
     plot = fig.axes[0]

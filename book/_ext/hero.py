@@ -92,7 +92,7 @@ def hero(example: dict, counts: dict) -> str:
         edit = example["adaptive edit"] if name == SEEN else example["edit"]
         shares = example["adaptive after"] if name == SEEN else example["after"][name]
         panels.append(
-            f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}><label for="hero-{k}">{escape(button)}</label>'
+            f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}><label for="hero-{k}">{escape(button)} {"✓" if right(shares, example) else "✗"}</label>'
             f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}<p class="hero-said">{escape(said)}</p></div>'
         )
     turned, back = counts["turned"], counts["right"]
@@ -102,7 +102,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program, not SNLI, wrote this pair and {turned - 1} more that one swap turns. Of the {turned} the paper’s control brings back {back[PD]}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<div class="hero-counts"><p>This is one of {turned} pairs written by a program, not from SNLI, that one swap flips. The paper’s control brings back {back[PD]}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></div></section>"
     )
 
