@@ -70,7 +70,6 @@ from pidlib.check.trials import (
     rows_needed,
     same_size,
     share_valid,
-    six_layers,
     texts_allowed,
     withstanding,
     worst_case,

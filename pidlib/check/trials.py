@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pidlib.check.judge import Answer, Cases, exercise
-from pidlib.theory.gains import attenuation
 from pidlib.theory.systems import orthogonal_system
 
 
@@ -94,13 +93,6 @@ def pd_control(answer: Answer) -> Cases:
         Q = np.eye(7) - (V_P @ V_P.T + V_D @ V_D.T) / 2
         yield -(1 - alpha) * Q @ x, answer(x, V_P, V_D, alpha)
     return "two thin products per state, and no d x d matrix"
-
-
-@exercise("start at lambda_6 = 0, go back to layer 0, multiply the six alphas")
-def six_layers(answer: Answer) -> Cases:
-    """Check the share of a norm off the subspace that six layers leave at c = 1."""
-    yield attenuation(6, 1.0)[-1], answer()
-    return "1/233, a Fibonacci number"
 
 
 @exercise("won: first wrong and second right; lost: the other way round")

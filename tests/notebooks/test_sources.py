@@ -118,7 +118,8 @@ def test_figures_of_the_book_come_from_the_files_they_should():
     assert len(found["fig-robustness-real"]) == 9
     pair = ["trial-captions-minilm-nli.json", "trial-snli-test-minilm-nli.json"]
     assert found["fig-robustness-rows"] == pair
-    assert found["fig-robustness-meaning"] == ["contrast-snli-minilm-nli.json"]
+    contrast = [f"contrast-snli-minilm-nli{end}.json" for end in ("-noise", "")]
+    assert found["fig-robustness-meaning"] == [*contrast, *pair]  # the clean pairs are the trial's
     assert found["fig-schemes-over-p"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
     assert found["fig-trial-report"] == ["trial-captions-minilm-nli.json"]
