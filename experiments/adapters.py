@@ -26,7 +26,7 @@ from experiments.training import (
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
-from pidlib.evaluation.accuracy import predict
+from pidlib.evaluation.accuracy import right_answers
 from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2
 from pidlib.io.files import sha256, write_json
 from pidlib.models import ADAPTERS, Model, base_classifier, load_adapter, training_record
@@ -261,7 +261,7 @@ def _measure(folder: Path, validation: dict[str, Dataset], n: int | None) -> lis
         tests |= {name: load_nli(name, n=n) for name in TESTS}
     measured = []
     for key, rows in tests.items():
-        right = int(np.sum(predict(*loaded, rows) == np.array(rows["label"])))
+        right = int(right_answers(*loaded, rows).sum())
         measured.append({"data": key, "n": len(rows), "right": right})
     return measured
 

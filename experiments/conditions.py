@@ -18,7 +18,9 @@ from experiments.fine_tuning import choose_fine_tuning
 from experiments.rivals.encoding import CHOSEN as ENCODING
 from experiments.rivals.encoding import encoding_of
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
+from pidlib.attacks.attack import attack
 from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.outcomes import Outcome
 from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Controller
 from pidlib.data.perturbations import RandomEdits
@@ -56,6 +58,17 @@ class Condition:
     def attached(self) -> AbstractContextManager:
         """Attach the control, if there is one, for as long as the context lasts."""
         return under(self.control, self.model)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the log of an attack holds of it."""
+        return {"control": self.summary} if self.summary else {}
+
+    def attack(self, rows: Any, recipe: str, **settings: Any) -> list[Outcome]:
+        """Attack rows, the control in sight; settings as for `pidlib.attacks.attack`."""
+        settings = {"about": self.about} | settings
+        with self.attached():
+            return attack(self.model, self.tokenizer, rows, recipe, **settings)
 
 
 class Conditions:

@@ -14,7 +14,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, once
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.trial import fit_rows
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.batches import batches, input_device
@@ -49,9 +49,9 @@ class PontryaginTrial(TextExperiment):
         fitted = PIDController.fit(
             model, tokenizer, fit_rows(self.data, self.fitted_on), scheme="PID", c=self.c
         )
-        trained = adapter_model(self.model)
         cells: dict[str, dict[str, dict[str, Any]]] = {}
         controls = conditions(fitted, self)
+        weights = adapter_model(self.model)["sha256"]
         for name in list(controls):
             control = controls.pop(name)  # its matrices go with it
             at = control.controller
@@ -65,7 +65,7 @@ class PontryaginTrial(TextExperiment):
             for key, rows in sets.items():
                 cells[name][key] = once(
                     runs / self.name / f"{name} {key}.json",
-                    {"weights": trained["sha256"], "rows": fingerprint(rows), **settings},
+                    {"weights": weights, "rows": fingerprint(rows), **settings},
                     partial(judge, model, tokenizer, rows, control),
                 )
                 report(f"{name} {key}: cost {cells[name][key]['costs'][-1]:.4f}")
@@ -73,13 +73,9 @@ class PontryaginTrial(TextExperiment):
             name: {key: unpack(cell["right"], cell["n"]) for key, cell in of.items()}
             for name, of in cells.items()
         }
-        return {
-            "data": {"name": self.data, "n": self.n, "sha256": fingerprint(sets["clean"])},
-            "model": trained,
-            "counts": counted(right),
+        return answered(self, sets["clean"], right) | {
             "costs": _of(cells, "costs"),
             "left": _of(cells, "left"),
-            "examples": packed(right),
             "seconds": sum(cell["seconds"] for of in cells.values() for cell in of.values()),
         }
 

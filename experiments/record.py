@@ -19,7 +19,6 @@ from experiments.adapters import adapter_model
 from experiments.conditions import Condition, Conditions
 from experiments.experiment import Report, once
 from experiments.trial import Cell, Trial, held_rows
-from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.detection import Detector, auroc, doubt
@@ -67,18 +66,15 @@ class RunningTrial:
                 if not ids:
                     continue
             log = self.runs / self.log(cell, name)
-            with condition.attached(), _timed(log):
-                outcomes = attack(
-                    condition.model,
-                    condition.tokenizer,
+            with _timed(log):
+                outcomes = condition.attack(
                     self.rows.select(ids),
-                    recipe=cell.recipe,
+                    cell.recipe,
                     resources=self.trial.resources + ("-wide" if cell.chance == WIDENED else ""),
                     seed=self._seed(cell),
                     ids=ids,
                     log=log,
                     data=self.trial.rows,
-                    about=_about(condition),
                 )
             stored = self.results / "attacks" / log.name
             with whole(stored) as copy:
@@ -157,7 +153,7 @@ class RunningTrial:
             "recipe": cell.recipe,
             "seed": self._seed(cell),
             "data": self.trial.rows,
-            "about": _about(condition) or {},
+            "about": condition.about,
         }
         there = file.header["configuration"]
         if changed := [key for key in wanted if there.get(key) != wanted[key]]:
@@ -213,17 +209,10 @@ class RunningTrial:
         trial = self.trial
         judging = sum(self._spent.values())
         attacking = [attacked["seconds"] for attacked in attacks.values()]
-        return {
-            "data": {
-                "name": trial.rows,
-                "n": trial.n if trial.recipes else len(self.rows),
-                "clean": len(self.rows),
-                "sha256": fingerprint(self.rows),
-            },
-            "model": adapter_model(trial.model),
-            "counts": counted(right),
+        n = trial.n if trial.recipes else len(self.rows)
+        about = {"name": trial.rows, "n": n, "clean": len(self.rows)}
+        return answered(trial, self.rows, right, **about) | {
             "attacks": attacks,
-            "examples": packed(right),
             "selection": self.conditions.selection(),
             "detection": self._detection() if trial.estimators else {},
             "judging_seconds": round(judging, 1),
@@ -245,8 +234,14 @@ def packed(right: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str,
     return {name: {key: pack(bits) for key, bits in of.items()} for name, of in right.items()}
 
 
-def _about(condition: Condition) -> dict[str, str] | None:
-    return {"control": condition.summary} if condition.summary else None
+def answered(trial: Any, rows: Any, right: Mapping, **about: Any) -> dict[str, Any]:
+    """Fields of a result: its rows and what is told about them, its model, counts, every answer."""
+    return {
+        "data": {"name": trial.data, "n": len(rows), "sha256": fingerprint(rows)} | about,
+        "model": adapter_model(trial.model),
+        "counts": counted(right),
+        "examples": packed(right),
+    }
 
 
 @contextmanager

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Report, TextExperiment
 from experiments.rivals.encoding import encoding_of
 from experiments.trial import fit_rows
-from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
-from pidlib.data.batches import batches
-from pidlib.data.labels import LABELS, label_order
+from pidlib.data.labels import LABELS
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
+from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, control_name
 from pidlib.models import load_model
@@ -66,7 +65,11 @@ class Showcase(TextExperiment):
             )
             examples.append(example)
             report(f"row {outcome.id}: {edit.replacement}")
-        counts = {name: sum(map(_right, lines, texts)) for name, lines in after.items()}
+        labels = [row["label"] for row in texts]
+        counts = {
+            name: sum(line.index(max(line)) == k for line, k in zip(lines, labels, strict=True))
+            for name, lines in after.items()
+        }
         return {
             "data": {"name": self.data, "n": self.n, "sha256": fingerprint(rows)},
             "model": adapter_model(self.model),
@@ -94,38 +97,13 @@ class Showcase(TextExperiment):
         """Successes of the attack that changed one word."""
         log = runs / self.name / f"{name}.jsonl"
         about = {"condition": name, "fitted_on": self.fitted_on}
-        with condition.attached():
-            outcomes = attack(
-                condition.model,
-                condition.tokenizer,
-                rows.select(ids),
-                self.recipe,
-                seed=self.seed,
-                ids=list(ids),
-                log=log,
-                data=self.data,
-                about=about,
-            )
+        how = {"seed": self.seed, "ids": list(ids), "log": log, "data": self.data, "about": about}
+        outcomes = condition.attack(rows.select(ids), self.recipe, **how)
         return [o for o in outcomes if o.status == "succeeded" and len(o.edits) == 1]
 
     def _shares(self, condition: Condition, rows: Any) -> list[list[float]]:
         """Probabilities of the labels under a condition, row by row."""
-        with condition.attached():
-            logits = logits_of(condition.model, condition.tokenizer, rows)
-        return [[round(float(p), 4) for p in line] for line in logits.softmax(-1)]
-
-
-def logits_of(model: Any, tokenizer: Any, rows: Sequence[Any]) -> Tensor:
-    """(N, 3) logits in the order of `LABELS`, each row computed by itself: noise depends on the batch."""
-    order = label_order(model.config)
-    with torch.inference_mode():
-        lines = [
-            model(**batch.inputs).logits[:, order]
-            for row in rows
-            for batch in batches(tokenizer, [row], 1)
-        ]
-    return torch.cat(lines)
-
-
-def _right(shares: list[float], row: dict[str, Any]) -> bool:
-    return shares.index(max(shares)) == row["label"]
+        with condition.attached():  # each row by itself: noise depends on the batch
+            lines = [scores(condition.model, condition.tokenizer, [row]) for row in rows]
+        shares = torch.from_numpy(np.concatenate(lines)).softmax(-1)
+        return [[round(float(p), 4) for p in line] for line in shares]

@@ -21,7 +21,7 @@ from experiments.experiment import Report
 from pidlib.data.batches import MAX_LENGTH, texts
 from pidlib.data.labels import check_labels
 from pidlib.data.nli import fingerprint
-from pidlib.evaluation.accuracy import predict
+from pidlib.evaluation.accuracy import right_answers
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.files import sha256, write_json, write_tensors
 
@@ -117,7 +117,7 @@ def train_lora(
         learner.model.eval()
         scores = {}
         for name, held in validation.items():
-            right = predict(learner.model, tokenizer, held) == np.array([r["label"] for r in held])
+            right = right_answers(learner.model, tokenizer, held)
             scores[name] = round(float(np.mean(right)), 5)
         curve.append(
             {

@@ -13,7 +13,7 @@ from pidlib.bases import Eigenbases, Origin, checksums
 from pidlib.data.labels import check_labels, label_order
 from pidlib.hooks import Blocks, after_first, read_states, uncached
 from pidlib.io.checkpoints import Checkpoint
-from pidlib.theory.subspaces import Moments, rank_for
+from pidlib.theory.subspaces import Moments, rank_for, spectrum
 
 
 class Accumulators:
@@ -164,8 +164,8 @@ def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin
     """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
     values, vectors = {}, {}
     for term, states in moments.items():
-        spectra = [_spectrum(of.embedding.cpu() / of.tokens) for of in states]
-        values[term] = torch.stack([spectrum for spectrum, _ in spectra])
+        spectra = [spectrum(of.embedding.cpu() / of.tokens) for of in states]
+        values[term] = torch.stack([sizes for sizes, _ in spectra])
         most = max(rank_for(v, keep) for v in values[term]) if keep != 1.0 else origin.width
         vectors[term] = torch.stack([frame[:, :most].float() for _, frame in spectra])
     return Eigenbases(values, vectors, origin)
@@ -197,8 +197,3 @@ def _check_finite(values: Sequence[Tensor], mask: Tensor, names: Sequence[str]) 
                 f"state x_{t}, {place}, has NaN or infinite entries; check the weights and the "
                 "number type (half precision may overflow), or the input"
             )
-
-
-def _spectrum(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-    return values.flip(0).clamp(min=0.0), vectors.flip(1)

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -113,23 +114,16 @@ def main() -> int:
     parser.add_argument("pages", nargs="*")
     parser.add_argument("--pictures", type=Path)
     given = parser.parse_args()
-    every = [
-        n
-        for n in pages()
-        if not given.pages or Path(n).name in map(lambda p: Path(p).stem, given.pages)
-    ]
+    wanted = [Path(page).stem for page in given.pages]
+    every = [name for name in pages() if not wanted or Path(name).name in wanted]
     rows, wrong = [], []
     with browser() as chromium:
-        contexts = {}
 
+        @cache
         def context_of(width: int, theme: str):
-            if (width, theme) not in contexts:
-                contexts[width, theme] = chromium.new_context(
-                    viewport={"width": width, "height": 900}
-                )
-                script = f"localStorage.mode = localStorage.theme = '{theme}'"
-                contexts[width, theme].add_init_script(script)
-            return contexts[width, theme]
+            context = chromium.new_context(viewport={"width": width, "height": 900})
+            context.add_init_script(f"localStorage.mode = localStorage.theme = '{theme}'")
+            return context
 
         for name in every:
             page = opened(context_of(WIDE, "light"), name)

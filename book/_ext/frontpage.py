@@ -13,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookassets import plotly_box, svg_box
 from bookfigures import captioned, named, recorded
+from contents import table
 from provenance import box
 
 SIDES = {"good": "holds", "bad": "fails", "open": "open"}  # classes of the style sheet
@@ -91,11 +92,9 @@ class TrialOutput(SphinxDirective):
 
         (result,) = recorded(self.env, name := self.arguments[0])
         rows = FairTrial.from_result(result, "textfooler").table()
-        lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
-        text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = text.replace(", ", ",\u00a0").replace("| - |", "| – |")
-        table = nodes.container("", *self.parse_text_to_nodes(text), classes=["fits"])
-        return [table, nodes.raw(text=box([name], "make book"), format="html")]
+        text = table(rows).replace(", ", ",\u00a0").replace("| - |", "| – |")
+        shown = nodes.container("", *self.parse_text_to_nodes(text), classes=["fits"])
+        return [shown, nodes.raw(text=box([name], "make book"), format="html")]
 
 
 class Hearing(SphinxDirective):

@@ -36,8 +36,6 @@ def still(spec: dict[str, Any]) -> tuple[str, str]:
             axis = layout.get(f"{way}axis", {})
             text = axis.get("title", {}).get("text", "")
             plot.set(**{f"{way}label": text, f"{way}scale": axis.get("type") or "linear"})
-        if layout.get("yaxis", {}).get("scaleanchor"):
-            plot.set_aspect("equal", "datalim")
         fig.legend(loc="outside upper center", ncols=2)
         fig.savefig(out := StringIO(), format="svg", metadata={"Date": None})
     dials = [(d["currentvalue"]["prefix"], d["steps"][d["active"]]) for d in layout["sliders"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from pidlib.data.batches import batches
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.exact import choices, verdict
-from pidlib.evaluation.timing import ratio
+from pidlib.evaluation.timing import ratio, seconds_of
 from pidlib.models import load_model
 
 
@@ -61,13 +60,8 @@ class ExhaustiveBenchmark(Experiment):
                 for inputs in ready:
                     model(**inputs)
 
-        seconds = np.zeros((2, self.rounds))
-        for k in range(self.rounds):
-            for row, way in enumerate((search, bare)):
-                started = time.perf_counter()
-                way()
-                seconds[row, k] = time.perf_counter() - started
-        cost, pace = ratio(*seconds), len(asked) / np.median(seconds, axis=1)
+        taken = [[seconds_of(search), seconds_of(bare)] for _ in range(self.rounds)]
+        cost, pace = ratio(*np.transpose(taken)), len(asked) / np.median(taken, axis=0)
         report(f"{len(asked)} texts, {pace[0]:.0f} a second, {cost} times bare forward passes")
         return {
             "data": {"name": "captions", "n": self.rows, "sha256": fingerprint(rows)},

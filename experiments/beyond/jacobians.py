@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.adapters import adapter_model
 from experiments.beyond.controls import BOTH, ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
-from experiments.record import counted, packed
+from experiments.record import answered
 from pidlib.analysis import explained_shares, predicted_errors
 from pidlib.attacks.attack import attack
-from pidlib.attacks.outcomes import read_outcomes, transfer_rows
 from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers, under
@@ -27,7 +25,7 @@ from pidlib.evaluation.contrast import RESULT, edits_of
 from pidlib.evaluation.contrast_rows import edited
 from pidlib.evaluation.placebos import Placebo
 from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
+from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, stored_rows, unpack
 
 FREE, EQUAL = "learnt gains, free", "learnt gains, equal total"
 ORDINARY = "trial-snli-test-minilm-nli.json"
@@ -80,12 +78,8 @@ class JacobianTrial(TextExperiment):
         right, sets = running.anchors() | running.judged(), running.sets
         for name in self.laws if self.attacked else ():
             right[name][ADAPTIVE + self.recipe] = running.attacked(name)
-        return {
-            "data": {"name": self.data, "n": self.n, "sha256": fingerprint(sets["clean"])},
-            "model": adapter_model(self.model),
+        return answered(self, sets["clean"], right) | {
             "sets": {key: {"n": len(of), "sha256": fingerprint(of)} for key, of in sets.items()},
-            "counts": counted(right),
-            "examples": packed(right),
             "prediction": prediction,
             "learning": learning,
             "selection": running.selection,
@@ -111,10 +105,8 @@ class RunningJacobians(JacobianControls):
     def _moved(self, start: int, n: int) -> list[dict]:
         """Rows as the recorded attack on the model without control left them."""
         trial = self.trial
-        path = self.results / "attacks" / f"{trial.data}-{trial.model}-{trial.recipe}.jsonl"
-        by_id = {o.id: o for o in read_outcomes(path).outcomes}
-        outcomes = [replace(by_id[start + k], id=k) for k in range(n)]
-        return transfer_rows(self._rows(start, n), outcomes)
+        of = load_nli(trial.data), trial.data, trial.recipe, self.results, trial.model
+        return stored_rows(*of)[start : start + n]
 
     def anchors(self) -> dict[str, dict[str, np.ndarray]]:
         """What recorded trials say of the same rows and the same attack."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -82,13 +82,11 @@ class RunningSteering(SteeringLaws):
         per = len(test) // 6  # prompts go by template, then by subject
         test = [text for k, text in enumerate(test) if k % per < self.trial.subjects]
         self.prompts = {"validation": prompts("validation"), "test": test}
-        self.scored = [self._first_tokens(words) for words in (TARGET, OPPOSITE)]
-
-    def _first_tokens(self, words: Sequence[str]) -> list[int]:
-        """First tokens of words."""
-        return sorted(
-            {self.tokenizer(f" {w}", add_special_tokens=False)["input_ids"][0] for w in words}
-        )
+        ids = [
+            self.tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
+            for words in (TARGET, OPPOSITE)
+        ]
+        self.scored = [sorted({first for first, *_ in of}) for of in ids]  # first tokens of words
 
     @cached_property
     def loss_rows(self) -> list[dict[str, Any]]:

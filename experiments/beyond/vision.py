@@ -299,17 +299,3 @@ def _spoilt(images: Tensor, step: int) -> Tensor:
     kind = LEARNT[step // 2 % len(LEARNT)]
     strength = STRENGTHS[kind][step // 4 % len(STRENGTHS[kind])]
     return corrupted(images, kind, strength, seed=step)
-
-
-def sample(folder: Path) -> None:
-    """Write the pictures that ship, in the form of the data set: 256 to fit on, 64 to look at."""
-    import gzip
-
-    for split, n, start in (("train", 256, 55000), ("test", 64, 0)):
-        images, labels = load_fashion(split, n, start)
-        stem = {"train": "train", "test": "t10k"}[split]
-        pixels = (images[:, 0] * 255).round().to(torch.uint8).numpy()
-        for kind, magic, values in (("images-idx3", 2051, pixels), ("labels-idx1", 2049, labels)):
-            head = np.array([magic, *values.shape], ">i4").tobytes()
-            raw = head + np.asarray(values, np.uint8).tobytes()
-            (folder / f"{stem}-{kind}-ubyte.gz").write_bytes(gzip.compress(raw, mtime=0))

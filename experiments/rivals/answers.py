@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from pidlib.data.batches import texts
+from pidlib.data.batches import recalled, texts
 from pidlib.evaluation.accuracy import scores, under
 
 Rows = Sequence[Mapping[str, Any]]
@@ -92,11 +92,12 @@ def random_words(
                 changed = {c: change(row[c], random) for c in columns if c in row}
                 wanted.append({**row, **changed})
         keys = [tuple(column[0] for column in texts([row]) if column) for row in wanted]
-        unseen = {key: row for key, row in zip(keys, wanted, strict=True) if key not in memory}
-        if unseen:
-            logits = answer(list(unseen.values()), 1)[:, 0]
-            memory.update(zip(unseen, logits, strict=True))
-        return np.stack([memory[key] for key in keys]).reshape(len(rows), draws, -1)
+        row_of = dict(zip(keys, wanted, strict=True))
+
+        def ask(new: list[tuple[str, ...]]) -> np.ndarray:
+            return answer([row_of[key] for key in new], 1)[:, 0]
+
+        return np.stack(recalled(memory, keys, ask)).reshape(len(rows), draws, -1)
 
     return draw
 

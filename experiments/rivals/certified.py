@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 
 from experiments.rivals.answers import Rows, margins
-from experiments.rivals.search import searched
+from pidlib.data.batches import recalled
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.certificates import certified, smoothing_shift, total_variation
-from pidlib.evaluation.exact import Choices, choices
+from pidlib.evaluation.exact import Choices, choices, searched
 
 DRAWS = 64  # texts of the smoothing; where there are no more, all of them, each once
 
@@ -69,11 +69,10 @@ def smoothed_verdicts(
         of, label, memory = lists(row["hypothesis"]), row["label"], {}
 
         def shares(texts: Sequence[str], row=row, memory=memory) -> np.ndarray:
-            if new := [text for text in dict.fromkeys(texts) if text not in memory]:
-                memory.update(
-                    zip(new, answers([{**row, "hypothesis": t} for t in new]), strict=True)
-                )
-            return np.stack([memory[text] for text in texts])
+            def ask(new: Sequence[str]) -> np.ndarray:
+                return answers([{**row, "hypothesis": text} for text in new])
+
+            return np.stack(recalled(memory, texts, ask))
 
         def asked(texts: Sequence[str], shares=shares, label=label) -> np.ndarray:
             return margins(shares(texts), [label] * len(texts))

@@ -149,14 +149,14 @@ class Density:
             self.classes[int(label)] = fit.location_.copy(), fit.covariance_.copy()
 
     def score(self, rows: Rows) -> np.ndarray:
-        """Negative log density (N,) of rows, but for a constant: higher is more suspect."""
+        """Negative log density (N,) of rows: higher is more suspect."""
+        from scipy.stats import multivariate_normal  # slow to import
+
         x = self.states(rows)
         answers = self.states.logits(x).argmax(1)
         z = self.components.transform(x.double().numpy())
         scores = np.zeros(len(z))
         for label in np.unique(answers):
-            mean, covariance = self.classes[int(label)]
-            off, those = z[answers == label] - mean, answers == label
-            scores[those] = 0.5 * (off * np.linalg.solve(covariance, off.T).T).sum(1)
-            scores[those] += 0.5 * np.linalg.slogdet(covariance)[1]
+            those = answers == label
+            scores[those] = -multivariate_normal(*self.classes[int(label)]).logpdf(z[those])
         return scores

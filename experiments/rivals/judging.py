@@ -12,9 +12,8 @@ import numpy as np
 
 from experiments.experiment import once, one_by_one
 from experiments.rivals.answers import Rival, Rows, margins, right
-from experiments.rivals.search import searched
 from pidlib.data.perturbations import Candidates
-from pidlib.evaluation.exact import LEVELS, choices
+from pidlib.evaluation.exact import LEVELS, choices, searched
 from pidlib.evaluation.trial_results import pack, unpack
 
 AGAIN = "all words, asked again"
@@ -46,8 +45,8 @@ class Judge:
         bits = {}
         for key, rows in self.sets.items():
             if key != SEARCHED:
-                compute = partial(_packed, rival, rows)
-                stored = once(self.folder / f"{name} {key}.json", settings, compute)
+                path, compute = self.folder / f"{name} {key}.json", partial(right, rival, rows)
+                stored = once(path, settings, lambda of=compute: {"right": pack(of())})
                 bits[key] = unpack(stored["right"], len(rows))
         bits["contrast"] = ~bits["contrast"]  # they still say "entailment", which is now wrong
         lines = self._beams(name, rival, settings, again, guide)
@@ -80,10 +79,6 @@ class Judge:
             return [list(found.held), holds, found.asked]
 
         return list(one_by_one(path, settings, rows, ask))
-
-
-def _packed(rival: Rival, rows: Rows) -> dict[str, str]:
-    return {"right": pack(right(rival, rows))}
 
 
 def _margins(rival: Rival, row: Mapping[str, Any], texts: Sequence[str]) -> np.ndarray:

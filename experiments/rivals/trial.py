@@ -27,7 +27,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, all_known, once
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.rivals.answers import Rival, plain, right
 from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
 from experiments.rivals.denoising import Density, FirstStates
@@ -115,24 +115,19 @@ class RunningRivals:
 
     def fields(self) -> dict[str, Any]:
         """All that the result file holds."""
-        trial, answered, asked = self.trial, {}, {}
+        trial, right, asked = self.trial, {}, {}
         judged = {"none": self.judged("none")}
         for name in trial.rivals:
             judged[name] = self.judged(name)
         for of in judged.values():
             for name, bits in of["right"].items():
-                answered[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}
+                right[name] = {key: unpack(*packed_bits) for key, packed_bits in bits.items()}
                 asked[name] = of["asked"][name]
-        judging = self.rows[trial.after :]
-        return {
-            "data": {"name": trial.data, "n": len(judging), "sha256": fingerprint(judging)},
-            "model": adapter_model(trial.model),
+        return answered(trial, self.rows[trial.after :], right) | {
             "candidates": self.source.sha256,
             "search": {name: self.search(name) for name in trial.rivals},
             "contenders": {n: of["summary"] for n, of in judged.items()},
-            "counts": counted(answered),
             "asked": asked,
-            "examples": packed(answered),
             "detection": self.detection(),
             "certificates": self.certificates(),
         }

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adapters import adapter_model, texts_of, training_data
+from experiments.adapters import texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
 from experiments.experiment import Report, TextExperiment, once
 from experiments.fine_tuning import choose_fine_tuning, fine_tuned
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.trial import WIENER, Trial, fit_rows, held_rows
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
@@ -67,29 +67,12 @@ class ContrastTrial(ContendersTrial):
             "before": before(rows, edits),
             "edited": edited(rows, edits),
         }
-        sums = {key: {"n": len(part), "sha256": fingerprint(part)} for key, part in sets.items()}
-        right: dict[str, dict[str, np.ndarray]] = {}
         contenders = Contenders(self, runs, report)
-        judged = {name: contenders.condition(name) for name in self.only or contenders.names}
-        for name, condition in judged.items():
-            path = runs / self.name / "judged" / f"{name}.json"
-            right[name] = _judged(condition, sets, sums, path)
-            report(f"{name}: { {key: int(bits.sum()) for key, bits in right[name].items()} }")
         read = {texts_of(row) for row in training_data(1)[0][COUNTERFACTUAL]}
-        return {
-            "data": {
-                "name": f"{self.data}, {COUNTERFACTUAL}",
-                "n": len(edits),
-                "sha256": sums["edited"]["sha256"],
-                "sets": sums,
-                "wordnet": wordnet.files_sha256,
-                "read_by_adapter": sum(texts_of(row) in read for row in sets["counterfactual"]),
-            },
-            "model": adapter_model(self.model),
-            "counts": counted(right),
-            "examples": packed(right),
+        about = {"name": f"{self.data}, {COUNTERFACTUAL}", "wordnet": wordnet.files_sha256}
+        about["read_by_adapter"] = sum(texts_of(row) in read for row in sets["counterfactual"])
+        return contenders.answers(self.only or contenders.names, sets, **about) | {
             "edits": [list(edit) for edit in edits],
-            "contenders": {name: condition.summary for name, condition in judged.items()},
             "fine-tuned longer": contenders.tried,
         }
 
@@ -111,6 +94,22 @@ class Contenders:
         tuned = "fine-tuned", "fine-tuned longer", "encoding and fine-tuning"
         rivals = "spelling", "encoding", "spelling and encoding"
         return "none", control_name("PD", 0.99), *controls, *tuned, *rivals
+
+    def answers(
+        self, names: Sequence[str], sets: Mapping[str, Sequence], **about: Any
+    ) -> dict[str, Any]:
+        """Fields of a result: right answers of some of them on sets of rows; its data is the last set."""
+        sums = {key: {"n": len(part), "sha256": fingerprint(part)} for key, part in sets.items()}
+        judged = {name: self.condition(name) for name in names}
+        right: dict[str, dict[str, np.ndarray]] = {}
+        for name, condition in judged.items():
+            path = self.runs / self.trial.name / "judged" / f"{name}.json"
+            right[name] = _judged(condition, sets, sums, path)
+            self.report(f"{name}: { {key: int(bits.sum()) for key, bits in right[name].items()} }")
+        summaries = {name: condition.summary for name, condition in judged.items()}
+        rows = list(sets.values())[-1]
+        fields = answered(self.trial, rows, right, sets=sums, **about)
+        return fields | {"contenders": summaries}
 
     def condition(self, name: str) -> Condition:
         """One of them."""
@@ -199,7 +198,8 @@ def _judged(
         model, tokenizer = condition.model, condition.tokenizer
         with condition.attached():
             right = {key: right_answers(model, tokenizer, part) for key, part in sets.items()}
-        right["edited"] = ~right["edited"]  # their rows still say "entailment", which is now wrong
+        if "edited" in right:  # their rows still say "entailment", which is now wrong
+            right["edited"] = ~right["edited"]
         return {"right": {key: pack(bits) for key, bits in right.items()}}
 
     stored = once(path, settings, judge)

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Report, one_by_one
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import candidates
@@ -24,7 +23,6 @@ from pidlib.evaluation.exact import (
     CANDIDATES,
     CAP,
     LEVELS,
-    Choices,
     Verdict,
     choices,
     exact_letters,
@@ -70,7 +68,8 @@ class ExactTrial(ContendersTrial):
         rows = [dict(row) for row in rows.select(range(self.after, self.after + most))]
         contenders, verdicts, letters, described = Contenders(self, runs, report), {}, {}, {}
         source = candidates(self.resources)
-        lists = _lists([choices(row["hypothesis"], source, self.most) for row in rows])
+        words = [choices(row["hypothesis"], source, self.most).words for row in rows]
+        lists = hashlib.sha256(json.dumps(words).encode()).hexdigest()  # what may stand where
         lists_of = {"source": source, "most": self.most, "cap": self.cap}
         exact = partial(exact_robustness, half=self.half, **lists_of)
         slips = partial(exact_letters, half=self.half)
@@ -86,7 +85,7 @@ class ExactTrial(ContendersTrial):
             folder = runs / self.name
             lines = _kept(exact, condition, part, folder / f"{name}.jsonl", settings)
             verdicts[name] = list(map(_verdict, lines))
-            report(f"{name}: {_counts(verdicts[name])}")
+            report(f"{name}: { {key: int(of.sum()) for key, of in _sets(verdicts[name])} }")
             part = part[: self.letters]
             settings = described[name] | {"rows": fingerprint(part), "half": self.half}
             path = folder / f"{name} {LETTERS}.jsonl"
@@ -97,18 +96,14 @@ class ExactTrial(ContendersTrial):
         sets = {name: dict(_sets(of)) for name, of in verdicts.items()}
         for name, bits in letters.items() if self.letters else ():
             sets[name][LETTERS] = bits
-        return {
-            "data": {"name": self.data, "n": most, "sha256": fingerprint(rows)},
-            "model": adapter_model(self.model),
+        return answered(self, rows, sets) | {
             "candidates": source.sha256,
             "lists": lists,
             "contenders": described,
-            "counts": counted(sets),
             "forwards": {
                 name: dict(zip(SEARCHES, np.sum([v.forwards for v in of], 0).tolist(), strict=True))
                 for name, of in verdicts.items()
             },
-            "examples": packed(sets),
         }
 
 
@@ -129,11 +124,6 @@ def about(condition: Condition) -> dict[str, str]:
     }
 
 
-def _lists(of: Sequence[Choices]) -> str:
-    """Hash of the words that may stand at each place of each row."""
-    return hashlib.sha256(json.dumps([words for _, _, words in of]).encode()).hexdigest()
-
-
 def _verdict(line: Sequence[Any]) -> Verdict:
     clean, *searches, texts, forwards = line
     return Verdict(clean, *map(tuple, searches), texts, tuple(forwards))
@@ -146,7 +136,3 @@ def _sets(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, np.ndarray]]:
         for k, level in enumerate(LEVELS):
             yield f"{search}, {level}", np.array([getattr(v, search)[k] is True for v in verdicts])
     yield "open", np.array([v.exact[-1] is None for v in verdicts])
-
-
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    return {key: int(bits.sum()) for key, bits in _sets(verdicts)}

@@ -23,7 +23,7 @@ from scipy.special import softmax
 from experiments.adapters import adapter_model
 from experiments.conditions import COUNTED
 from experiments.experiment import Report
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.rivals.encoding import encoding_of
 from experiments.rivals.words import BOTH
 from experiments.trial import fit_rows
@@ -89,14 +89,9 @@ class FrontierTrial(ContendersTrial):
         for path, gates in running.gates().items():
             for at, gate in gates:
                 bits[f"{path} {at}"] = running.right(running.gated(gate, logits))
-        return {
-            "data": {"name": self.data, "n": self.n, "sha256": running.sums["ordinary"],
-                     "sets": running.sums, "swaps": len(running.sets[SWAPS])},
-            "model": adapter_model(self.model),
-            "candidates": running.source.sha256,
-            "counts": counted(bits),
-            "examples": packed(bits),
-        }  # fmt: skip
+        about = {"sets": running.sums, "swaps": len(running.sets[SWAPS])}
+        fields = answered(self, running.sets["ordinary"], bits, **about)
+        return fields | {"candidates": running.source.sha256}
 
 
 class RunningFrontier:

@@ -12,7 +12,7 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, once
-from experiments.record import counted, packed
+from experiments.record import answered
 from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
 from pidlib.data.batches import batches
@@ -63,13 +63,9 @@ class ValidityTrial(TextExperiment):
             alike[key] = stored["similarity"]
             report(f"{key}: {int(right[key].sum())} of {len(after)}, {np.mean(alike[key]):.2f}")
         answers = {"judge": right, "succeeded": stopped}
-        return {
-            "data": {"name": self.data, "n": self.n, "sha256": sums["clean"], "sets": sums},
-            "model": adapter_model(self.model),
+        return answered(self, sets["clean"][1], answers, sets=sums) | {
             "judge": adapter_model(self.judge),
             "encoder": {"name": MPNET.name, "sha256": MPNET.sha256},
-            "counts": counted(answers),
-            "examples": packed(answers),
             "similarity": alike,
         }
 

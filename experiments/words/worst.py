@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Report, once
-from experiments.record import counted, packed
+from experiments.record import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from experiments.words.exact import about
-from pidlib.attacks import RECIPES, attack, candidates
+from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import Outcome, read_outcomes
 from pidlib.data.edits import rebuild, row_hash, word_spans
 from pidlib.data.nli import fingerprint, load_nli
@@ -94,9 +93,7 @@ class WorstTrial(ContendersTrial):
             right[name] |= self._own(name, results, outcomes.get(name, {}))
             right[name]["worst"] = _worst(right[name])
             report(f"{name}: { {key: int(bits.sum()) for key, bits in right[name].items()} }")
-        return {
-            "data": {"name": self.data, "n": self.n, "sha256": fingerprint(rows)},
-            "model": adapter_model(self.model),
+        return answered(self, rows, right) | {
             "texts": {
                 key: {"all": sum(map(len, of)), "of a row": median(map(len, of))}
                 for key, of in sets.items()
@@ -105,8 +102,6 @@ class WorstTrial(ContendersTrial):
                 name: {key: median(o.queries for o in of) for key, of in by.items()}
                 for name, by in outcomes.items()
             },
-            "counts": counted(right),
-            "examples": packed(right),
         }
 
     def _swarm(self) -> Any:
@@ -122,18 +117,14 @@ class WorstTrial(ContendersTrial):
         """Outcomes of an attack that sees the contender: a recipe, or PSO at its stock size."""
         swarm, of = key == SWARM, f"{key} {name}".replace(" %", "").split()
         log = f"{self.data}-{self.model}-worst-{'-'.join(of)}.jsonl"
-        with condition.attached():
-            outcomes = attack(
-                condition.model,
-                condition.tokenizer,
-                rows[: self.swarmed_n if swarm else self.attacked_n],
-                recipe="pso" if swarm else key,
-                resources=source,
-                seed=self.seed,
-                log=runs / log,
-                data=self.data,
-                about={"control": condition.summary} if condition.summary else None,
-            )
+        outcomes = condition.attack(
+            rows[: self.swarmed_n if swarm else self.attacked_n],
+            recipe="pso" if swarm else key,
+            resources=source,
+            seed=self.seed,
+            log=runs / log,
+            data=self.data,
+        )
         (results / "attacks").mkdir(exist_ok=True)
         shutil.copyfile(runs / log, results / "attacks" / log)  # the attack is whole
         return outcomes

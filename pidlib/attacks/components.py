@@ -11,6 +11,7 @@ import torch
 from pidlib.attacks.inflections import parts_of_speech
 from pidlib.attacks.offline import load_textattack
 from pidlib.attacks.synonyms import OFFLINE, candidates
+from pidlib.data.batches import recalled
 from pidlib.data.perturbations import Candidates, look_alikes
 from pidlib.io.embedded import embedded_folder
 
@@ -76,12 +77,11 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Vectors of the sentences (N, 384); those seen before are not computed again."""
-        unseen = [s for s in dict.fromkeys(sentences) if s not in self._vectors]
-        if unseen:
-            settings = {"convert_to_tensor": True, "show_progress_bar": False}
-            vectors = self.model.encode(unseen, batch_size=64, **settings).cpu()
-            self._vectors.update(zip(unseen, vectors, strict=True))
-        return torch.stack([self._vectors[s] for s in sentences])
+        settings = {"batch_size": 64, "convert_to_tensor": True, "show_progress_bar": False}
+        vectors = recalled(
+            self._vectors, sentences, lambda new: self.model.encode(new, **settings).cpu()
+        )
+        return torch.stack(vectors)
 
     def _check_constraint_many(self, transformed_texts: list, reference_text: Any) -> list:
         """As stock, but texts shorter than the window are not encoded to be ignored."""

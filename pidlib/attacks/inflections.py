@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
 
@@ -32,6 +33,14 @@ def parts_of_speech(word: str) -> frozenset[str]:
     (['NOUN', 'VERB'], [])
     """
     return frozenset(_lemmas(word.lower()))
+
+
+def fitting(word: str, others: Iterable[str]) -> Iterator[str]:
+    """Those of other words that can be of a part of speech that the word can be, known or not."""
+    for other in others:
+        ours, theirs = parts_of_speech(word), parts_of_speech(other)
+        if not ours or not theirs or ours & theirs:
+            yield other
 
 
 @cache

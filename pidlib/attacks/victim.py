@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from pidlib.attacks.offline import load_textattack
+from pidlib.data.batches import recalled
 from pidlib.data.labels import label_order
 
 ta = load_textattack()
@@ -36,10 +37,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
 
     def __call__(self, text_input_list: Sequence[Text], **_: Any) -> torch.Tensor:
         """Probabilities (N, classes), on the CPU in single precision."""
-        unseen = list(dict.fromkeys(t for t in text_input_list if t not in self.memory))
-        if unseen:
-            self.memory.update(zip(unseen, self._probabilities(unseen), strict=True))
-        return torch.stack([self.memory[text] for text in text_input_list])
+        return torch.stack(recalled(self.memory, text_input_list, self._probabilities))
 
     def _probabilities(self, texts: list[Text]) -> torch.Tensor:
         with self._evaluating(), torch.inference_mode():

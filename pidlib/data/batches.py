@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
@@ -135,6 +135,13 @@ def batches(
         start += len(window)
     if not start:
         raise ValueError("there are no rows: give at least one example")
+
+
+def recalled(memory: dict, keys: Sequence[Any], ask: Callable[[list], Iterable[Any]]) -> list:
+    """What a memory holds of keys; those that it lacks are asked for first, together, each once."""
+    if unseen := [key for key in dict.fromkeys(keys) if key not in memory]:
+        memory.update(zip(unseen, ask(unseen), strict=True))
+    return [memory[key] for key in keys]
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> torch.Tensor | None:

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from pidlib.controller import Controller
 from pidlib.data.batches import batches, input_device
+from pidlib.evaluation.accuracy import scores
 
 
 def innovation_scores(
@@ -25,7 +26,7 @@ def innovation_scores(
     states = list(controller.feedback)
     if not states:
         raise ValueError("the controller controls no state, so it has no innovation to score")
-    scores, sizes = np.zeros((len(rows), len(states))), {}
+    innovations, sizes = np.zeros((len(rows), len(states))), {}
 
     def begin() -> Any:
         law = controller.begin()
@@ -44,8 +45,8 @@ def innovation_scores(
             with blocks.control(begin=begin, layers=controller.hooked, skip_first=skip):
                 model(**batch.inputs)
             for column, t in enumerate(states):
-                scores[batch.indices, column] = sizes[t].double().cpu().numpy()
-    return scores
+                innovations[batch.indices, column] = sizes[t].double().cpu().numpy()
+    return innovations
 
 
 class Detector(NamedTuple):
@@ -93,16 +94,12 @@ def doubt(
 
     Source: Hendrycks & Gimpel 2017.
     """
-    scores = np.zeros(len(rows))
-    with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            sure = model(**batch.inputs).logits.softmax(-1).amax(-1)
-            scores[batch.indices] = 1.0 - sure.double().cpu().numpy()
-    return scores
+    logits = torch.from_numpy(scores(model, tokenizer, rows, batch_size))
+    return 1.0 - logits.softmax(-1).amax(-1).double().numpy()
 
 
-def _logs(scores: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(scores, 1e-12))
+def _logs(innovations: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(innovations, 1e-12))
 
 
 class Detection(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import islice
 
-from pidlib.attacks.inflections import parts_of_speech
+from pidlib.attacks.inflections import fitting
 from pidlib.data.edits import reworded, word_spans
 from pidlib.data.perturbations import Candidates
 from pidlib.estimation.preprocessing import Preprocessing
@@ -78,13 +78,8 @@ class SynonymEncoding(Preprocessing):
 
     def _candidates(self, word: str) -> tuple[str, ...]:
         """The nearest candidates, of a part of speech that the word can have; no stop words."""
-        kind = parts_of_speech(word)
-        fitting = (
-            other
-            for other in self.source.synonyms(word)
-            if not kind or not (theirs := parts_of_speech(other)) or kind & theirs
-        )
-        return tuple(other for other in islice(fitting, self.most) if other not in self._stop)
+        near = islice(fitting(word, self.source.synonyms(word)), self.most)
+        return tuple(other for other in near if other not in self._stop)
 
 
 class AgreedCandidates:

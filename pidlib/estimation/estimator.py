@@ -122,9 +122,7 @@ class Estimator(Controller):
         rank: int | None = None,
     ) -> Self:
         """Fit on clean text and random changes of it; labels are not used."""
-        found = free_blocks(model, blocks)
-        chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
-        _check(found, rows, chosen, rule)
+        found, chosen = _checked(model, blocks, layers, rows, rule)
         if rho is None:
             rho = 1.0 if rule == TERMINAL else 0.5
         _check_thin(found, skip_first, rank, rule)
@@ -164,11 +162,9 @@ class Estimator(Controller):
         pairs : sequence of pairs of mappings, arguments of the forward: clean, and changed
         rule, text : "regression" or "wiener"; what changed the inputs, for `summary`
         """
-        found = free_blocks(model, blocks)
-        chosen = list(range(found.depth)) if layers is None else sorted(set(layers))
         if rule not in RULES:
             raise ValueError(f"unknown rule {rule!r} of pairs; choose one of {RULES}")
-        _check(found, pairs, chosen, rule)
+        found, chosen = _checked(model, blocks, layers, pairs, rule)
         fit = closed_form(rule, rho)
         with torch.inference_mode():
             sizes = [read_states(model, clean, found).values[0].shape[:2] for clean, _ in pairs]
@@ -310,7 +306,12 @@ def _origin(found: Blocks, estimates: Mapping[int, Estimate], rows: int, named: 
     return Origin.of(found, named, blocks=checksums(found), **counts)
 
 
-def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
+def _checked(
+    model: nn.Module, named: Any, layers: Sequence[int] | None, rows: Any, rule: str
+) -> tuple[Blocks, list[int]]:
+    """The blocks and the states of a fit; what is wrong is refused."""
+    blocks = free_blocks(model, named)
+    chosen = list(range(blocks.depth)) if layers is None else sorted(set(layers))
     if not isinstance(rows, Sized):
         raise ValueError(
             f"the rule {rule!r} reads its rows several times, and these are a stream; give a "
@@ -318,14 +319,15 @@ def _check(blocks: Blocks, rows: Any, layers: Sequence[int], rule: str) -> None:
         )
     if rule not in (*RULES, TERMINAL):
         raise ValueError(f"unknown rule {rule!r}; choose one of {(*RULES, TERMINAL)}")
-    if not layers:
+    if not chosen:
         raise ValueError("there are no layers to correct: give at least one, such as [0]")
-    if wrong := [t for t in layers if t not in range(blocks.depth)]:
+    if wrong := [t for t in chosen if t not in range(blocks.depth)]:
         raise ValueError(f"no state {wrong[0]!r}; there are 0 to {blocks.depth - 1}")
     if len(rows) == 0:
         raise ValueError("there are no rows: give at least one text")
     if blocks.model.training:
         raise ValueError("the model is in training mode (dropout is on); call model.eval() first")
+    return blocks, chosen
 
 
 def _check_thin(blocks: Blocks, skip_first: int, rank: int | None, rule: str) -> None:

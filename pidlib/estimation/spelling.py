@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -11,9 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from pidlib.data.edits import reworded, text_columns
+from pidlib.data.perturbations import look_alikes
 from pidlib.estimation.encoding import word_counts
 from pidlib.estimation.preprocessing import Preprocessing
-from pidlib.io.assets import ASSETS
 
 _PARTS = re.compile(r"([-_*@]+|'[sS]$)")  # between the parts of a compound; a genitive's end
 
@@ -93,5 +92,4 @@ def speller() -> Any:
 
 @cache
 def _letters() -> dict[int, str]:
-    alike = json.loads((ASSETS / "homoglyphs.json").read_text(encoding="utf-8"))
-    return {ord(strange): letter for letter, strange in alike.items()}
+    return {ord(strange): letter for letter, strange in look_alikes().items()}

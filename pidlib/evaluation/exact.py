@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from pidlib.attacks.inflections import parts_of_speech
+from pidlib.attacks.inflections import fitting
+from pidlib.data.batches import recalled
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates, misspellings
 from pidlib.evaluation.accuracy import scores
@@ -101,13 +102,9 @@ def choices(text: str, source: Candidates, most: int = CANDIDATES) -> Choices:
         word = text[a:b]
         if word.lower() in stop:
             continue
-        kind = parts_of_speech(word.lower())
-        fitting = (
-            other.capitalize() if word[:1].isupper() else other
-            for other in source.synonyms(word.lower())
-            if not kind or not (theirs := parts_of_speech(other)) or kind & theirs
-        )
-        if others := tuple(islice((w for w in fitting if w != word), most)):
+        near = fitting(word.lower(), source.synonyms(word.lower()))
+        near = (other.capitalize() if word[:1].isupper() else other for other in near)
+        if others := tuple(islice((other for other in near if other != word), most)):
             spans.append((a, b))
             words.append((word, *others))
     return Choices(text, tuple(spans), tuple(words))
@@ -193,16 +190,12 @@ def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> 
     column, label, memory = changing(row), row["label"], {}
     written: Callable[[str], str] = getattr(tokenizer, "normaliser", str)
 
-    def margins(texts: Sequence[str]) -> np.ndarray:
-        forms = [written(text) for text in texts]
-        if unseen := [form for form in dict.fromkeys(forms) if form not in memory]:
-            rows = [{**row, column: form} for form in unseen]
-            logits = half_scores(model, tokenizer, rows) if half else scores(model, tokenizer, rows)
-            values = logits[:, label] - np.delete(logits, label, 1).max(1)
-            memory.update(zip(unseen, values.tolist(), strict=True))
-        return np.array([memory[form] for form in forms])
+    def ask(forms: Sequence[str]) -> list[float]:
+        rows = [{**row, column: form} for form in forms]
+        logits = (half_scores if half else scores)(model, tokenizer, rows)
+        return (logits[:, label] - np.delete(logits, label, 1).max(1)).tolist()
 
-    return margins
+    return lambda texts: np.array(recalled(memory, list(map(written, texts)), ask))
 
 
 def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -218,47 +211,29 @@ def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -
 
 def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     """Try every choice of words, the most harmful by single swaps first; stop at a wrong answer."""
-    answered = _Answered(of, margins, {})
-    none = (0,) * len(of.sizes)
-    clean = bool(answered([none])[0] > 0)
-    if not clean:
-        return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, _count(of), (1, 1, 1))
-    greedy, greedy_texts = _greedy(_Answered(of, margins, answered.memory))  # on its own account
-    beam = _beam(answered)  # what it meets need not be asked again
-    beam_texts = len(answered.memory)
+    whole, memory = int(np.prod([float(size) for size in of.sizes])), {}
+    answered = _remembering(margins, memory)
+    base = float(answered([of.text])[0])
+    if not base > 0:
+        return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, whole, (1, 1, 1))
+    greedy, greedy_texts = _greedy(of, margins, base)  # on its own account
+    beam = searched(of, answered, first=whole).held  # what it meets need not be asked again
+    none, counts = (0,) * len(of.sizes), (greedy_texts, len(memory))
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
-    harm = answered(grown([none], of.sizes))
+    harm = answered([of.written(choice) for choice in grown([none], of.sizes)])
     levels: list[bool | None] = [bool((harm > 0).all())]
-    loss = {pair: answered.base - m for pair, m in zip(singles, harm, strict=True)}
-    levels.append(levels[0] and _all_right(answered, _pairs(none, loss)))
-    whole, last = _count(of), levels[1] and beam[2] and greedy[2]  # a text met decides
-    last = last and _all_right(answered, islice(falling(of.sizes, loss), cap))
+    loss = {pair: base - m for pair, m in zip(singles, harm, strict=True)}
+    levels.append(levels[0] and _all_right(answered, map(of.written, _pairs(none, loss))))
+    last = levels[1] and beam[2] and greedy[2]  # a text met decides
+    every = map(of.written, islice(falling(of.sizes, loss), cap))
+    last = last and _all_right(answered, every)
     levels.append(None if last and whole > cap else last)
-    texts = (len(answered.memory), greedy_texts, beam_texts)
-    return Verdict(True, tuple(levels), greedy, beam, whole, texts)
+    return Verdict(True, tuple(levels), greedy, beam, whole, (len(memory), *counts))
 
 
-class _Answered:
-    """Margins of choices of words, each text answered once."""
-
-    def __init__(self, of: Choices, margins: Margins, known: Mapping[Choice, float]) -> None:
-        self.of, self.margins, self.memory = of, margins, dict(known)
-
-    @property
-    def base(self) -> float:
-        """Margin of the text as written."""
-        return self.memory[(0,) * len(self.of.sizes)]
-
-    def __call__(self, wanted: Sequence[Choice]) -> np.ndarray:
-        unseen = [choice for choice in dict.fromkeys(wanted) if choice not in self.memory]
-        if unseen:
-            values = self.margins([self.of.written(choice) for choice in unseen])
-            self.memory.update(zip(unseen, map(float, values), strict=True))
-        return np.array([self.memory[choice] for choice in wanted])
-
-
-def _count(of: Choices) -> int:
-    return int(np.prod([float(size) for size in of.sizes]))
+def _remembering(margins: Margins, memory: dict[str, float]) -> Margins:
+    """The same margins, each text answered once."""
+    return lambda texts: np.array(recalled(memory, texts, lambda new: map(float, margins(new))))
 
 
 def changed(choice: Choice, *pairs: tuple[int, int]) -> Choice:
@@ -302,7 +277,7 @@ def falling(sizes: Sequence[int], loss: Mapping[tuple[int, int], float]) -> Iter
                 heappush(queue, (lost + step, changed(ranks, (k, ranks[k] + 1)), k))
 
 
-def _all_right(answered: _Answered, wanted: Iterator[Choice]) -> bool:
+def _all_right(answered: Margins, wanted: Iterator[str]) -> bool:
     size = 16  # small at first: where an answer falls, it mostly falls soon
     while chunk := list(islice(wanted, size)):
         if (answered(chunk) <= 0).any():
@@ -311,33 +286,61 @@ def _all_right(answered: _Answered, wanted: Iterator[Choice]) -> bool:
     return True
 
 
-def _greedy(answered: _Answered) -> tuple[tuple[bool, ...], int]:
+def _greedy(of: Choices, margins: Margins, base: float) -> tuple[tuple[bool, ...], int]:
     """Word after word, in the order of what leaving it out costs, to what harms most."""
-    of = answered.of
+    answered = _remembering(margins, memory := {of.text: base})
     without = [of.text[:a].rstrip() + of.text[b:] for a, b in of.spans]
-    order = np.argsort(answered.margins(without), kind="stable") if without else []
-    choice, margin, after = (0,) * len(of.sizes), answered.base, []
+    order = np.argsort(margins(without), kind="stable") if without else []
+    choice, margin, after = (0,) * len(of.sizes), base, []
     for k in order:
         tried = [changed(choice, (int(k), j)) for j in range(1, of.sizes[k])]
-        values = answered(tried)
+        values = answered([of.written(other) for other in tried])
         if values.min() < margin:
             margin, choice = float(values.min()), tried[int(values.argmin())]
             after.append(margin > 0)
         if margin <= 0:
             break
     held = [all(after[:most]) for most in (1, 2, len(after))]
-    return tuple(held), len(answered.memory) + len(without)
+    return tuple(held), len(memory) + len(without)
 
 
-def _beam(answered: _Answered) -> tuple[bool, ...]:
-    """The few most harmful texts, a further word changed in each step."""
-    sizes = answered.of.sizes
-    kept, held = [(0,) * len(sizes)], []
-    for _ in sizes:
-        wider = grown(kept, sizes)
-        values = answered(wider)
-        held.append(bool((values > 0).all()))
+class Searched(NamedTuple):
+    """A beam's end: right as written, right under texts met by `LEVELS`, least margin's text, count."""
+
+    clean: bool
+    held: tuple[bool, ...]
+    worst: str
+    asked: int
+
+
+def searched(
+    of: Choices, margins: Margins, guide: Margins | None = None, first: int = 16
+) -> Searched:
+    """Change a further word in each step, of the `WIDTH` most harmful texts of the last one.
+
+    Every swap of one word is met. A guide, such as the margins of the model without the rival,
+    says in which order the texts of a step are asked; the order saves answers and decides nothing
+    but which wrong answer is met first. `first` texts are asked at once, then twice as many.
+    """
+    lowest, worst = float(margins([of.text])[0]), of.text
+    asked, held = 1, []
+    if lowest <= 0:
+        return Searched(False, (False,) * len(LEVELS), worst, asked)
+    kept = [(0,) * len(of.sizes)]
+    for _ in of.sizes:
+        wider = grown(kept, of.sizes)
+        texts = [of.written(choice) for choice in wider]
+        order = range(len(texts)) if guide is None else np.argsort(guide(texts), kind="stable")
+        wider, texts = [wider[k] for k in order], [texts[k] for k in order]
+        values, size = [], first
+        while len(values) < len(texts) and (not values or min(values) > 0):
+            values += margins(texts[len(values) : len(values) + size]).tolist()
+            size *= 2
+        asked += len(values)
+        if min(values) < lowest:
+            lowest, worst = min(values), texts[int(np.argmin(values))]
+        held.append(min(values) > 0)
         if not held[-1]:
             break
         kept = [wider[k] for k in np.argsort(values, kind="stable")[:WIDTH]]
-    return tuple(all(held[:most]) for most in (1, 2, len(held)))
+    return Searched(True, tuple(all(held[:k]) for k in (1, 2, len(held))), worst, asked)

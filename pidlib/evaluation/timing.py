@@ -41,13 +41,13 @@ def measure(
     for _ in range(rounds + 2):
         for name in random.permutation(list(contexts)):
             with contexts[name]():
-                taken[name].append(_seconds(call, device))
+                taken[name].append(seconds_of(call, device))
     return {name: np.array(values[2:]) for name, values in taken.items()}
 
 
-def _seconds(call: Callable[[], Any], device: torch.device) -> float:
+def seconds_of(call: Callable[[], Any], device: torch.device | None = None) -> float:
     """Seconds of a call, by the device's own events on a GPU."""
-    if device.type == "cuda":
+    if device is not None and device.type == "cuda":
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()
         call()

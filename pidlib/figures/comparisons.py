@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import product
+from collections.abc import Collection, Mapping
 from textwrap import fill
 from typing import Any
 
@@ -81,22 +80,18 @@ def heatmap(
 
 
 def dumbbells(
-    panels: Mapping[str | tuple[str, str], Mapping[str, tuple[float, float]]],
+    panels: Mapping[str, Mapping[str, tuple[float, float]]],
     xlabel: str,
     labels: tuple[str, str] = ("base", "controlled"),
-    ours: Sequence[str] = ("MiniLM (ours)",),
     columns: int = 3,
 ) -> Figure:
-    """Draw steps from one number to another, a line a row, our rows in a colour of their own.
+    """Draw steps from one number to another, a line a row.
 
     Parameters
     ----------
     panels : mapping of title to row to (before, after); rows may differ
-        Titles that are pairs make a table of panels: what stands beside its row, and above its
-        column. Then `columns` is not read.
     xlabel : str, with the unit
     labels : pair of str, what the hollow and the full mark are
-    ours : sequence of str, rows to set off
     columns : int, panels side by side
 
     Returns
@@ -105,39 +100,27 @@ def dumbbells(
 
     Examples
     --------
-    >>> panels = {"A2T": {"DistilBERT": (53.9, 62.3), "MiniLM (ours)": (55.6, 65.0)}}
-    >>> dumbbells(panels, "accuracy in %").axes[0].get_title()
+    >>> dumbbells({"A2T": {"DistilBERT": (53.9, 62.3)}}, "accuracy in %").axes[0].get_title()
     'A2T'
     """
     if not panels:
         raise ValueError("there are no panels to draw: give at least one")
-    heads = _crossed(panels)
-    columns = len(heads) or columns
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    fig, plots = _rows(names, len(panels), columns, 0.12 if heads else 0.4, sharex=True)
-    for k, (plot, (title, rows)) in enumerate(zip(plots, panels.items(), strict=True)):
-        for name, (before, after) in rows.items():
-            colour, y = OURS if name in ours else PAPER, names.index(name)
-            plot.plot([before, after], [y, y], color=colour, linewidth=2.2, alpha=0.55)
-            plot.plot(before, y, "o", color=colour, markerfacecolor="none", markersize=6)
-            plot.plot(after, y, "o", color=colour, markersize=6)
-        if not heads or k < columns:
-            plot.set_title(title[1] if heads else title, fontsize=LETTERS + 1)
-        if heads and k % columns == 0:
-            plot.set_ylabel(title[0], fontsize=LETTERS + 1)
+    fig, plots = _rows(names, len(panels), columns, 0.4, sharex=True)
+    looks = dict(marker="o", markerfacecolor="none"), dict(marker="o")
+    for plot, (title, rows) in zip(plots, panels.items(), strict=True):
+        for name, pair in rows.items():
+            y = names.index(name)
+            plot.plot(pair, [y, y], color=PAPER, linewidth=2.2, alpha=0.55)
+            for value, mark in zip(pair, looks, strict=True):
+                plot.plot(value, y, color=PAPER, linestyle="", markersize=6, **mark)
+        plot.set_title(title, fontsize=LETTERS + 1)
     fig.supxlabel(xlabel, fontsize=LETTERS + 1, color=INK)
-    marks = [dict(markerfacecolor="none"), {}]
     handles = [
-        Line2D([], [], color=INK, marker="o", linestyle="", label=label, **mark)
-        for label, mark in zip(labels, marks, strict=True)
+        Line2D([], [], color=INK, linestyle="", label=label, **mark)
+        for label, mark in zip(labels, looks, strict=True)
     ]
-    if any(name in ours for name in names) and any(name not in ours for name in names):
-        handles += [
-            Line2D([], [], color=colour, linewidth=3, label=label)
-            for colour, label in ((PAPER, "the paper's models"), (OURS, "ours"))
-        ]
-    wide = sum(len(handle.get_label()) for handle in handles) > 38
-    fig.legend(handles=handles, loc="outside upper center", ncols=2 if wide else len(handles))
+    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     return fig
 
 
@@ -211,16 +194,6 @@ def _rows(names: list[str], *size: Any, **shared: Any) -> tuple[Figure, list[Axe
     plots[0].set_yticks(range(len(names)), lines, linespacing=0.95)
     plots[0].set_ylim(len(names) - 0.5, -0.5)
     return fig, plots
-
-
-def _crossed(titles: Collection[str | tuple[str, str]]) -> list[str]:
-    """What stands above the columns of a table of panels; nothing where titles are no pairs."""
-    if any(isinstance(title, str) for title in titles):
-        return []
-    beside, above = (list(dict.fromkeys(ends)) for ends in zip(*titles, strict=True))
-    if list(titles) != list(product(beside, above)):
-        raise ValueError(f"titles that are pairs make a table, row by row; got {list(titles)}")
-    return above
 
 
 def _scale(values: np.ndarray, centre: float | None) -> tuple[Normalize, Colormap]:

@@ -25,7 +25,6 @@ def slider(
     start: Key | None = None,
     points: Sequence[str] = (),
     log: bool = False,
-    equal: bool = False,
 ) -> go.Figure:
     """Lines that change as the reader moves one slider, or several (drawn as controls of the page).
 
@@ -39,7 +38,7 @@ def slider(
     xlabel, ylabel : str, with the unit
     start : str or tuple of str, optional, the position shown first
     points : sequence of str, lines drawn as marks
-    log, equal : bool, for a logarithmic vertical axis; for one unit as long on both axes
+    log : bool, for a logarithmic vertical axis
 
     Returns
     -------
@@ -75,11 +74,8 @@ def slider(
     if log:  # powers of ten, not 100µ; one mark a decade unless there are few
         low, high = fig.layout.yaxis.range
         fig.update_yaxes(exponentformat="power", dtick=max(1, round((high - low) / 8)))
-    if own or equal:
+    if own:
         fig.update_xaxes(range=_range(pictures, "x", False))
-    if equal:
-        fig.update_xaxes(constrain="domain")
-        fig.update_yaxes(scaleanchor="x", constrain="domain")
     if len(names) > 1:  # the site reads every combination here
         fig.layout.meta = {"pictures": [change(key) for key in product(*labels)]}
     return fig

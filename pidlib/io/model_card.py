@@ -16,7 +16,8 @@ MARK = "<!-- Written by pidlib; without this line it is left alone. -->"
 def card(summary: str, origin: Any, rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown that tells what a controller is, what it was fitted on and how to use it."""
     names = list(rows[0]) if rows else []
-    cells = [names, ["---"] * len(names), *([_shown(row[k]) for k in names] for row in rows)]
+    cells = [names, ["---"] * len(names)]
+    cells += [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in r.values()] for r in rows]
     table = "\n".join("| " + " | ".join(line) + " |" for line in cells if line)
     kind = origin.model_type or "transformer"
     text = (ASSETS / "card.md").read_text(encoding="utf-8")
@@ -30,7 +31,3 @@ def write_card(folder: Path, text: str) -> None:
         return
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -95,13 +95,18 @@ class Subspace:
         return torch.eye(len(self.basis), dtype=self.basis.dtype) - self.projection
 
 
+def spectrum(moment: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenvalues (d,) of a second moment (d, d), falling, none below 0, and its eigenvectors."""
+    values, vectors = torch.linalg.eigh((moment + moment.T) / 2)
+    return values.flip(0).clamp(min=0.0), vectors.flip(1)
+
+
 def subspace_of(moment: torch.Tensor, variance: float) -> Subspace:
     """Leading eigenvectors of a second moment (d, d) that hold a share of variance."""
     matrix = moment.detach().to("cpu", torch.float64)
     if not torch.isfinite(matrix).all():
         raise ValueError("the second moment has NaN or infinite entries")
-    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-    values, vectors = values.flip(0).clamp(min=0.0), vectors.flip(1)
+    values, vectors = spectrum(matrix)
     rank = rank_for(values, variance)
     basis = vectors[:, :rank]
     largest = basis.gather(0, basis.abs().argmax(0, keepdim=True))

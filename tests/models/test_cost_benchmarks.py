@@ -112,7 +112,7 @@ def test_ratios_are_to_the_base_of_the_same_round(monkeypatch):
     def timed(_call, _device):
         return (inside[-1] if inside else 1.0) * next(clock)
 
-    monkeypatch.setattr(timing, "_seconds", timed)
+    monkeypatch.setattr(timing, "seconds_of", timed)
     taken = measure(lambda: None, {"base": nullcontext, "twice": twice}, None, rounds=40)
     found = ratio(taken["twice"], taken["base"])
     assert len(taken["base"]) == 40 and found.value == pytest.approx(2, rel=0.05)

@@ -9,8 +9,8 @@ from pidlib.evaluation.results import read_result
 
 def test_a_stream_gives_the_subspace_of_the_stored_tensor():
     found = FitBenchmark(n=40, length=6, d=24, rounds=3).measure()
-    assert found.gap < 1e-6
-    assert found.ratio.low <= found.ratio.value <= found.ratio.high
+    assert found["gap"] < 1e-6
+    assert found["ratio"].low <= found["ratio"].value <= found["ratio"].high
 
 
 def test_result_file_is_whole(tmp_path):

@@ -13,7 +13,6 @@ from experiments.rivals.certified import group_choices, list_shifts, smoothed_ve
 from experiments.rivals.denoising import STEPS, Denoiser, Density, FirstStates, trained_denoiser
 from experiments.rivals.encoding import encoded
 from experiments.rivals.judging import AGAIN, Judge
-from experiments.rivals.search import searched
 from experiments.rivals.states import noisy, purified, without_components
 from experiments.rivals.trial import RivalsTrial, chosen
 from experiments.rivals.words import masked, substituted
@@ -22,7 +21,7 @@ from pidlib.data.nli import load_nli
 from pidlib.estimation.encoding import AgreedCandidates, SynonymEncoding, word_counts
 from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import scores
-from pidlib.evaluation.exact import Choices, verdict
+from pidlib.evaluation.exact import Choices, searched, verdict
 from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 

@@ -148,10 +148,9 @@ def test_several_sliders_hold_every_combination():
 
 def test_slider_draws_curves_of_their_own_places():
     circle = np.array([np.cos(np.arange(4.0)), np.sin(np.arange(4.0))])
-    fig = figures.slider([], {"1": {"c": circle}, "2": {"c": 2 * circle}}, "r", equal=True)
+    fig = figures.slider([], {"1": {"c": circle}, "2": {"c": 2 * circle}}, "r")
     assert np.allclose([fig.data[0].x, fig.data[0].y], circle)
     assert np.allclose(fig.layout.sliders[0].steps[1].args[0]["x"], [2 * circle[0]])
-    assert fig.layout.yaxis.scaleanchor == "x"
     assert fig.layout.xaxis.range[0] < 2 * circle[0].min()
 
 
