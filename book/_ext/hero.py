@@ -30,7 +30,7 @@ class Hero(SphinxDirective):
 
     def run(self):
         trial, result = recorded(self.env, *(names := [TRIAL, RESULT]))
-        html = hero(chosen(result["examples"]), result["counts"])
+        html = hero(chosen(result["examples"]), result["counts"], result["data"]["n"])
         parts = turn(trial), f"{html}{box(names, 'make book')}"
         above, below = (nodes.raw(text=part, format="html") for part in parts)
         return [above, *self.parse_content_to_nodes(), below]
@@ -84,7 +84,7 @@ def chosen(examples: list[dict]) -> dict:
     raise ValueError(f"{RESULT} holds no example for the front page; record more rows")
 
 
-def hero(example: dict, counts: dict) -> str:
+def hero(example: dict, counts: dict, n: int) -> str:
     """HTML of the switch: radio buttons and panels, no script."""
     words, first = example["hypothesis"].split(), example["before"]["none"]
     panels = []
@@ -102,7 +102,7 @@ def hero(example: dict, counts: dict) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote this pair and others like it. In {turned} of them one swap flips the answer; the paper’s control brings back {back[PD]}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<div class="hero-counts"><p>A program wrote {n} such pairs. In {turned} of them one swap flips the answer; the paper’s control brings back {back[PD]} of these {turned}, a random push {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></div></section>"
     )
 
