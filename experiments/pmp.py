@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,13 @@ class PontryaginTrial(TextExperiment):
     thresholds: tuple[float, ...] = (0.99, 0.95, 0.90, 0.85)
     c: float = 1e-3
     fitted_on: int = 2000
-    stem = "pmp"
+    prices: tuple[float, ...] = ()  # several in place of c, told by the names of the controls
+    stem, later = "pmp", ("prices",)
+
+    @property
+    def label(self) -> str:
+        """End of the name."""
+        return "-prices" if self.prices else ""
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Judge every control on clean and attacked rows; finished cells are kept in `runs`."""
@@ -97,9 +104,9 @@ def _sets(trial: PontryaginTrial, results: Path) -> dict[str, Any]:
 def conditions(fitted: PIDController, trial: PontryaginTrial) -> dict[str, Pontryagin]:
     """Every control that is compared; those that are not optimised take no sweep."""
     controls = {}
-    for variance in trial.thresholds:
-        at = fitted.retune(scheme=trial.scheme, variance=variance, c=trial.c)
-        where = f"{100 * variance:g}"
+    for variance, c in product(trial.thresholds, trial.prices or (trial.c,)):
+        at = fitted.retune(scheme=trial.scheme, variance=variance, c=c)
+        where = f"{100 * variance:g}" + (f" c={c:g}" if trial.prices else "")
         share = {
             term: g * PUBLISHED_SHARE for term, g in parse_gains(trial.scheme, at.gains).items()
         }

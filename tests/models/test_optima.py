@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,6 +43,15 @@ def test_every_law_is_compared_under_the_loss_it_was_made_for(setup):
     assert {p.sweeps for name, p in made.items() if not name.startswith("PMP")} == {0}
     gains = made["shrunk 90 relaxed"].controller.gains
     assert gains == {"P": pytest.approx(0.36), "D": pytest.approx(0.36)}
+
+
+def test_each_of_several_prices_has_every_control(setup):
+    once = conditions(setup[3], replace(TRIAL, thresholds=(0.9,)))
+    laws = conditions(setup[3], replace(TRIAL, thresholds=(0.9,), prices=(0.1, 10.0)))
+    priced = {name.replace("90", f"90 c={c}") for name in once for c in ("0.1", "10")}
+    assert set(laws) == priced and replace(TRIAL, prices=(1.0,)).name == f"{TRIAL.name}-prices"
+    for name, control in laws.items():
+        assert control.controller.c == (0.1 if "c=0.1" in name else 10)
 
 
 def answers(cell):
