@@ -23,7 +23,7 @@ EXPERIMENTS = {
     "wiener": "experiments.trial.Trial",
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
-    "held": "experiments.words.held.HeldTrial",
+    "fresh": "experiments.words.fresh.FreshTrial",
     "exact": "experiments.words.exact.ExactTrial",
     "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",

@@ -1,0 +1,49 @@
+"""Answers on fresh pairs, row by row: where another run asked the same, they are its answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import experiments.words.contrast as contrast
+import experiments.words.fresh as fresh_trial
+from experiments.experiment import record
+from experiments.trial import WIENER, fit_rows
+from experiments.words.fresh import FreshTrial
+from pidlib.attacks.synonyms import words_for
+from pidlib.data.nli import load_nli
+from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.accuracy import right_answers
+from pidlib.evaluation.results import read_result
+from pidlib.evaluation.trial_results import answers
+from pidlib.models import load_model
+
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+
+
+def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, monkeypatch):
+    rows = load_nli("snli-test").select(range(14))
+    monkeypatch.setattr(fresh_trial, "load_nli", lambda data: rows)
+    monkeypatch.setitem(contrast.ESTIMATED_ON, WIENER, 40)
+    trial = FreshTrial(after=2, rho=2.0)
+    result = record(trial, tmp_path, tmp_path / "runs", lambda _: None)
+    assert list(result["counts"]) == ["none", "P-D 99 %", "Terminal both", "Wiener both"]
+    model, tokenizer = load_model("minilm-nli")
+    edits = RandomEdits("both", source=words_for("both", "ppdb"))
+    fitted = Estimator.fit(model, tokenizer, fit_rows("snli-test", 40), edits, rho=2.0)
+    pairs = [dict(row) for row in rows][2:]
+    changed = [row for row, _ in perturbed_rows(pairs, edits, 1)]
+    for key, part in (("clean", pairs), ("perturbed", changed)):
+        with fitted.attached(model):
+            expected = right_answers(model, tokenizer, part)
+        assert (answers(result, "Wiener both", key) == expected).all()
+
+
+@pytest.mark.parametrize(("key", "other"), [("clean", "ordinary"), ("edited", "edited")])
+@pytest.mark.parametrize("name", ["none", "P-D 99 %", "Terminal both"])
+def test_recorded_answers_are_those_of_the_trial_of_meanings(name, key, other):
+    fresh = read_result(RESULTS / "fresh-snli-minilm-nli.json")
+    heard = read_result(RESULTS / "contrast-snli-minilm-nli.json")
+    assert (answers(fresh, name, key) == answers(heard, name, other)).all()
