@@ -34,4 +34,5 @@ class FreshTrial(ContendersTrial):
             "perturbed": [row for row, _ in changed],
             "edited": edited(rows, edits),
         }
-        return contenders.answers(contenders.names[:4], sets, name=self.data)
+        names = *contenders.names[:4], contenders.longer_fit
+        return contenders.answers(names, sets, name=self.data)

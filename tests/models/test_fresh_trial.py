@@ -27,18 +27,21 @@ def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, monkeypat
     rows = load_nli("snli-test").select(range(14))
     monkeypatch.setattr(fresh_trial, "load_nli", lambda data: rows)
     monkeypatch.setitem(contrast.ESTIMATED_ON, WIENER, 40)
+    monkeypatch.setattr(contrast, "TUNED_ON", 50)
     trial = FreshTrial(after=2, rho=2.0)
     result = record(trial, tmp_path, tmp_path / "runs", lambda _: None)
-    assert list(result["counts"]) == ["none", "P-D 99 %", "Terminal both", "Wiener both"]
+    names = "none", "P-D 99 %", "Terminal both", "Wiener both", "Wiener both, 50 rows"
+    assert tuple(result["counts"]) == names
     model, tokenizer = load_model("minilm-nli")
     edits = RandomEdits("both", source=words_for("both", "ppdb"))
-    fitted = Estimator.fit(model, tokenizer, fit_rows("snli-test", 40), edits, rho=2.0)
     pairs = [dict(row) for row in rows][2:]
-    changed = [row for row, _ in perturbed_rows(pairs, edits, 1)]
-    for key, part in (("clean", pairs), ("perturbed", changed)):
-        with fitted.attached(model):
-            expected = right_answers(model, tokenizer, part)
-        assert (answers(result, "Wiener both", key) == expected).all()
+    sets = {"clean": pairs, "perturbed": [row for row, _ in perturbed_rows(pairs, edits, 1)]}
+    for name, n in zip(names[3:], (40, 50), strict=True):
+        fitted = Estimator.fit(model, tokenizer, fit_rows("snli-test", n), edits, rho=2.0)
+        for key, part in sets.items():
+            with fitted.attached(model):
+                expected = right_answers(model, tokenizer, part)
+            assert (answers(result, name, key) == expected).all()
 
 
 @pytest.mark.parametrize(("key", "other"), [("clean", "ordinary"), ("edited", "edited")])
