@@ -100,6 +100,40 @@ def name_ends(plot: Axes, least: float = 0.09) -> None:
         plot.annotate(line.get_label(), (1, y), **place, **look)
 
 
+def gain_bar(
+    plot: Axes,
+    y: float,
+    gain: float,
+    ends: Sequence[float] = (),
+    text: str = "",
+    **look: str,
+) -> None:
+    """Draw a gain as a pale bar from 0, with a mark, its interval, and a number beside the plot.
+
+    Parameters
+    ----------
+    plot : matplotlib.axes.Axes
+    y : float, place of the row
+    gain : float
+    ends : two floats, the interval; none is drawn if they are left out
+    text : str, beside the plot; the gain with its sign, if left out
+    **look : `color`, `marker` and `label`, as in `Axes.plot`
+
+    Examples
+    --------
+    >>> plot = Figure().subplots()
+    >>> gain_bar(plot, 0, 3.7, (1.4, 6.0), color=INK, marker="o")
+    >>> plot.texts[0].get_text()
+    '+3.7'
+    """
+    line, rows = dict(color=look["color"], solid_capstyle="butt"), plot.get_yaxis_transform()
+    plot.plot([0, gain], [y, y], linewidth=9, alpha=0.3, **line)
+    plot.plot(ends, [y] * len(ends), linewidth=2, **line)
+    plot.plot(gain, y, markersize=7, linestyle="", **look)
+    text = text or f"{round(gain, 6):+.1f}".replace("-", "\N{MINUS SIGN}")
+    plot.text(1.02, y, text, va="center", color=look["color"], fontsize=12.5, transform=rows)
+
+
 def gain_plot(
     groups: Mapping[str, Mapping[str, tuple[float, float, float]]],
     xlabel: str = "",

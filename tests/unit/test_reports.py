@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from contents import ROOT
 from pidlib.evaluation.paper import (
@@ -14,7 +15,7 @@ from pidlib.evaluation.paper import (
     scheme_rows,
 )
 from pidlib.evaluation.trial_results import pack
-from pidlib.figures import gain_plot, radar_grid
+from pidlib.figures import gain_bar, gain_plot, radar_grid
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():
@@ -44,6 +45,17 @@ def test_a_gain_plot_shows_every_gain_with_its_interval():
 def test_gain_plots_refuse_what_does_not_fit(groups, told):
     with pytest.raises(ValueError, match=told):
         gain_plot(groups)
+
+
+def test_a_gain_bar_reaches_from_no_gain_to_the_gain():
+    plot = Figure().subplots()
+    gain_bar(plot, 2, -1.25, (-3, 0.5), color="r", marker="o", label="P-D")
+    gain_bar(plot, 3, 40, text="40 %", color="b", marker="s")
+    bar, interval, mark, *_, without, _ = [line.get_xydata().tolist() for line in plot.lines]
+    assert bar == [[0, 2], [-1.25, 2]] and interval == [[-3, 2], [0.5, 2]]
+    assert mark == [[-1.25, 2]] and without == []
+    assert [text.get_text() for text in plot.texts] == ["\N{MINUS SIGN}1.2", "40 %"]
+    assert plot.get_legend_handles_labels()[1] == ["P-D"]
 
 
 def test_radar_grids_have_one_plot_a_panel():
