@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from io import StringIO
 from types import SimpleNamespace
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from bookassets import plotly_box, svg_box
+from bookassets import svg_box
 from bookfigures import captioned, named, recorded
 from contents import table
 from provenance import box
@@ -28,27 +26,6 @@ HEARD = {
     "edited": "one word turns\nthe meaning",
     "counterfactual": "rewritten\nby people",
 }
-
-
-class Excursion(SphinxDirective):
-    """The picture of a state that leaves its subspace, its caption, and its numbers."""
-
-    has_content = True
-    option_spec = {"alt": directives.unchanged_required}
-
-    def run(self):
-        from excursion import excursion_figure, excursion_rows  # slow to import
-        from pidlib.figures import INK, OURS, table, tidy, use_book_style
-
-        use_book_style()
-        fig = tidy(excursion_figure().update_xaxes(dtick=1), 3)
-        for line, colour in zip(fig.data, (OURS, INK, INK), strict=True):
-            line.line.color = colour
-        fig.data[2].line.update(dash="solid", width=1)
-        text = plotly_box(fig.to_plotly_json(), escape(self.options["alt"], quote=True))
-        figure = captioned(self, text, "\n".join(self.content))
-        numbers = table(excursion_rows(), "Distances, and the control spent", folded=True)
-        return [figure, nodes.raw(text=numbers.html, format="html")]
 
 
 class ResultsCard(SphinxDirective):
@@ -177,7 +154,7 @@ def forest(
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
     plot.text(0.02, -0.45, "under attack,\nseen by\nthe attacker", **side)
-    plot.text(0.98, 0.55, "no attack", ha="right", **side)
+    plot.text(0.02, 0.55, "no attack", **side)
     for (bar, *_), rows in zip(plot.containers, groups.values(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
@@ -198,7 +175,7 @@ def forest(
 
 
 def setup(app):
-    for kind in (Excursion, Hearing, ResultsCard, TrialOutput):
+    for kind in (Hearing, ResultsCard, TrialOutput):
         app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
     for role in (reading_time, heard):
         app.add_role(role.__name__.replace("_", "-"), role)

@@ -16,7 +16,6 @@ from PIL import Image
 
 from book import STORED
 from contents import MOVED, ROOT, in_toc, number, pages
-from excursion import excursion_rows
 from experiments.benchmarks.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
@@ -347,18 +346,6 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert changes[2]["edited"].interval()[1] > 0 > changes[2]["counterfactual"].interval()[1]
 
 
-def test_front_page_has_one_light_figure_with_its_numbers(site):
-    boxes = soup("book/intro").select("article .book-plotly")
-    assert len(boxes) == 1 and len(str(boxes[0])) < 150_000
-    sliders = json.loads(boxes[0].script.string)["layout"]["sliders"]
-    assert [dial["currentvalue"]["prefix"] for dial in sliders] == [
-        "price c = ",
-        "later disturbances = ",
-    ]
-    table = next(t for t in tables("book/intro") if t[0][0] == "no control")
-    assert table == [list(row.values()) for row in excursion_rows()]
-
-
 def test_front_page_counts_the_claims(site):
     count = Counter(claim.verdict for claim in claims())
     holds, partly, fails, open_ = (count[verdict] for verdict in VERDICTS)
@@ -371,7 +358,7 @@ def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
     for path in in_toc():
         said = [c.source for c in nbformat.read(path, as_version=4).cells]
         minutes += int(re.search(r"About (\d+) minutes to read", "\n".join(said))[1])
-    told = re.search(r"all of them about (\d+)(½?) hours", soup("book/intro").get_text())
+    told = re.search(r"the whole book about (\d+)(½?) hours", soup("book/intro").get_text())
     assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
 
 
