@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
     "fresh": "experiments.words.fresh.FreshTrial",
+    "by-answer": "experiments.words.by_answer.ByAnswer",
     "exact": "experiments.words.exact.ExactTrial",
     "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",
