@@ -1,4 +1,4 @@
-"""Recorded split of a trial by the right answer: where does a control lead a random push?"""
+"""Recorded split of a trial by the right answer: the pairs on which a control leads a random push."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ByAnswer(TextExperiment):
         return {
             "data": {"name": self.data, "n": len(free), "sha256": fingerprint(first)},
             "model": adapter_model(self.model),
-            "right": counts,
+            "counts": counts,
             "lead": leads,
             "pushes": len(pushes),
         }

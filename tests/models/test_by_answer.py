@@ -18,8 +18,8 @@ RESULTS = Path(__file__).parents[2] / "book" / "results"
 def test_the_parts_add_up_to_the_trial(data):
     split = read_result(RESULTS / f"by-answer-{data}-minilm-nli.json")
     trial = read_result(RESULTS / f"trial-{data}-minilm-nli.json")
-    assert len(split["right"]) == 4 and split["pushes"] > 1
-    for recipe, parts in split["right"].items():
+    assert len(split["counts"]) == 4 and split["pushes"] > 1
+    for recipe, parts in split["counts"].items():
         for name in ("none", "P-D 99 %"):
             right = answers(trial, name, recipe)
             assert sum(part["n"] for part in parts.values()) == len(right) == split["data"]["n"]
@@ -37,4 +37,4 @@ def test_the_split_of_the_captions_is_what_it_was(tmp_path):
     trial = read_experiment("by-answer-captions-minilm-nli")
     stored = read_result(RESULTS / f"{trial.name}.json")
     again = trial.run(RESULTS, tmp_path, lambda line: None)
-    assert again["right"] == stored["right"] and again["data"] == stored["data"]
+    assert again["counts"] == stored["counts"] and again["data"] == stored["data"]
