@@ -33,6 +33,7 @@ from pidlib.hooks import Blocks, Control, find_blocks, read_states
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
+from pidlib.theory.wiener import Affine
 
 # Largest singular value that a map may have, about twice that of any honest fit: 1.24 in the
 # control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
@@ -195,6 +196,24 @@ class Estimator(Controller):
             raise ValueError(f"rank is {rank!r}; give a number from 1 to {self.origin.width}")
         estimates = {t: estimate.of_rank(rank) for t, estimate in self.estimates.items()}
         return replace(self, estimates=estimates, rank=rank)
+
+    def measured_on(
+        self,
+        model: nn.Module,
+        tokenizer: Any,
+        rows: Sequence[Mapping[str, Any]],
+        perturb: Perturb,
+        seed: int = 0,
+    ) -> Estimator:
+        """Return the same maps with their errors measured on this text, which `diagnose` then tells."""
+        blocks = find_blocks(model, self.origin.block_list)
+        maps = {t: Affine(of.A.numpy(), of.b.numpy()) for t, of in self.estimates.items()}
+        measured = fit_estimates(
+            blocks, tokenizer, rows, perturb, self.controlled, lambda t, _: maps[t], seed,
+            skip_first=self.skip_first,
+        )  # fmt: skip
+        estimates = {t: replace(of, fit=measured[t].fit) for t, of in self.estimates.items()}
+        return replace(self, estimates=estimates)
 
     def carried_to(self, model: nn.Module) -> Estimator:
         """Return the same maps for another model of that shape, such as one trained with them in place."""
