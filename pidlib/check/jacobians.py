@@ -19,14 +19,14 @@ def signed_products(answer: Answer) -> Cases:
     return "products alone, no derivative as a matrix, give the mean of the derivative"
 
 
-@exercise("u = -K e, and e = x less its guess A x + b")
+@exercise("u = -K e, and e = x less its guess F x + b")
 def separated_map(answer: Answer) -> Cases:
-    """Check a function (K, A, b) -> (map, offset) of the state that the gain leaves of x."""
+    """Check a function (K, F, b) -> (map, offset) of the state that the gain leaves of x."""
     for seed in range(3):
         random = np.random.default_rng(seed)
-        K, A, b = random.standard_normal((3, 3, 3))
-        step = A - np.eye(3)
-        yield (np.eye(3) + K @ step, K @ b[0]), answer(K, A, b[0])
+        K, F, b = random.standard_normal((3, 3, 3))
+        step = F - np.eye(3)
+        yield (np.eye(3) + K @ step, K @ b[0]), answer(K, F, b[0])
     return "with K = I it is the estimate itself, with K = 0 nothing happens"
 
 

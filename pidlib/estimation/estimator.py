@@ -40,8 +40,7 @@ from pidlib.theory.wiener import Affine
 EXPANSION = 16.0
 TERMINAL = "terminal"
 _THIN = ("left", "right")  # names of the factors of a map with a rank
-MEASURED = 600  # rows that tell how well the maps of the terminal cost estimate states;
-_FEWER = 60  # and those of a language model, which has more states
+MEASURED, _FEWER = 600, 60  # rows that measure the maps of the terminal cost; of a language model
 
 
 class _Settings(BaseModel, extra="forbid"):
@@ -198,22 +197,14 @@ class Estimator(Controller):
         return replace(self, estimates=estimates, rank=rank)
 
     def measured_on(
-        self,
-        model: nn.Module,
-        tokenizer: Any,
-        rows: Sequence[Mapping[str, Any]],
-        perturb: Perturb,
-        seed: int = 0,
+        self, model: nn.Module, tokenizer: Any, rows: Sequence[Mapping[str, Any]], perturb: Perturb
     ) -> Estimator:
-        """Return the same maps with their errors measured on this text, which `diagnose` then tells."""
-        blocks = find_blocks(model, self.origin.block_list)
+        """Return the same maps with their errors on this text, which `diagnose` then tells."""
+        blocks, skip = find_blocks(model, self.origin.block_list), {"skip_first": self.skip_first}
         maps = {t: Affine(of.A.numpy(), of.b.numpy()) for t, of in self.estimates.items()}
-        measured = fit_estimates(
-            blocks, tokenizer, rows, perturb, self.controlled, lambda t, _: maps[t], seed,
-            skip_first=self.skip_first,
-        )  # fmt: skip
-        estimates = {t: replace(of, fit=measured[t].fit) for t, of in self.estimates.items()}
-        return replace(self, estimates=estimates)
+        new = fit_estimates(blocks, tokenizer, rows, perturb, maps, lambda t, _: maps[t], **skip)
+        fits = {t: replace(of, fit=new[t].fit) for t, of in self.estimates.items()}
+        return replace(self, estimates=fits)
 
     def carried_to(self, model: nn.Module) -> Estimator:
         """Return the same maps for another model of that shape, such as one trained with them in place."""

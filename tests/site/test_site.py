@@ -326,12 +326,7 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     other = read_result(RESULTS / "exact-snli-test-minilm-nli-with-wordnet.json")
     assert other["lists"] == tried["lists"]  # the same attack
     assert all(of[SWAPS]["right"] < bare[SWAPS]["right"] for of in other["counts"].values())
-    own = [
-        f"{100 * changes[i][k].gain:.1f}"
-        for i, k in ((0, "clean"), (2, "clean"), (2, "counterfactual"))
-    ]
-    assert own == ["-2.8", "-1.2", "-2.4"]  # the verdict says it
-    assert changes[1]["clean"].interval()[1] > 0  # and no cost there
+    assert changes[1]["clean"].interval()[1] > 0  # no cost there
     fair = read_result(RESULTS / TRIAL)
     attacked = {r: FairTrial.from_result(fair, r) for r in fair["configuration"]["recipes"]}
     assert sum(t.beyond("noise")[1] > 0 for t in attacked.values()) == 3  # "three of the four"
