@@ -61,7 +61,7 @@ def turn(trial: dict) -> str:
     before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
-    small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. TextFooler, an attack, swaps words for synonyms: {100 * bare.mean():.1f} % stay right, and {100 * held.mean():.1f} % if the control is then switched on. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % stay right."
+    small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. An attack, TextFooler, swaps words for synonyms; then {100 * bare.mean():.1f} % are right, and {100 * held.mean():.1f} % if the control is switched on afterwards. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % are right."
     return (
         f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
@@ -102,7 +102,7 @@ def hero(example: dict, counts: dict, n: int) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them one swap flips the answer. These {turned} swaps were found without control. With it, the paper’s, {back[PD]} of the answers come back; with a random push of the same length, {back[NOISE]}.</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
+        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them one swap flips the answer. With the paper’s control {back[PD]} of these {turned} answers come back, with a random push of the same length {back[NOISE]}. (The swaps were found without either.)</p><details><summary>More counts</summary><p>The estimate brings back {back[TERMINAL]}, the encoding {back[ENCODING]}. The encoding has the same list of synonyms as the attack. '
         f"An attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/16_fair_trial.html#fig-trial-report'>The fair trial</a> counts all captions.</p></details></div></section>"
     )
 
