@@ -225,6 +225,8 @@ class RunningJacobians(JacobianControls):
         for c in trial.running:  # on the same texts: blocks orthogonal, or as they are in the mean
             controls |= {f"{s}, {c:g}": self.fitted.retune(scheme=s, c=c) for s in ("P", "PD")}
             controls |= {f"{k}, {c:g}": self.contender(k, c) for k in (RUNNING, BOTH)}
+        own = f"P, {trial.running[0]:g}"
+        controls[f"{own}: noise"] = Placebo(controls[own], "noise")  # as long as P's own push
         laws = self.learning()["laws"]
         return controls | {k: LearntGains(self.fitted, k == FREE).take(laws[k]) for k in laws}
 
