@@ -13,7 +13,7 @@ export WORKERS
 help:
 	@echo "make book    install, run the chapters, build the site"
 	@echo "make test    install, then every check, and a summary"
-	@echo "make quick   the figure of the chapter on robustness, no book"
+	@echo "make quick   the pictures of the chapter on robustness, no book"
 	@echo "make lab     open the chapters in JupyterLab"
 	@echo "make bench   speed and memory"
 	@echo "make portable chapters and numeric tests as other processors would run them"

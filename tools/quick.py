@@ -1,4 +1,4 @@
-"""Run the chapter on robustness alone, print its numbers, write its figure as one page.
+"""Run the chapter on robustness alone, and write its pictures and tables as one page.
 
 python tools/quick.py            run the chapter's code and write _build/quick/robustness.html
 python tools/quick.py --readme   take the fair trial's headline into book/_static/headline.svg
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from html import escape
 
 import nbformat
@@ -30,10 +31,27 @@ def headline() -> str:
     return tagged.outputs[0].data[SVG]
 
 
-def printed(output: nbformat.NotebookNode) -> str:
-    """What a cell printed, or the text of a table that it showed."""
-    data = output.get("data", {})
-    return data["text/plain"] + "\n" if "text/html" in data else output.get("text", "")
+def parts(cell: nbformat.NotebookNode) -> Iterator[str]:
+    """HTML of what a cell showed, the first sentence of its caption above it."""
+    outputs = cell.get("outputs", ())
+    if outputs and (figure := cell.metadata.get("mystnb", {}).get("figure")):
+        yield f"<h2>{escape(figure['caption'].split('**')[1])}</h2>"
+    for output in outputs:
+        data = output.get("data", {})
+        if PLOTLY in data:
+            yield go.Figure(dict(data[PLOTLY])).to_html(full_html=False)
+        elif html := data.get(SVG) or data.get("text/html"):
+            yield html
+        elif "text" in output:
+            yield f"<pre>{escape(output.text)}</pre>"
+
+
+def as_page(notebook: nbformat.NotebookNode) -> str:
+    """The pictures and tables of a chapter that was run, as one page."""
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
+    style = "<style>body {max-width: 46rem; margin: auto; font-family: sans-serif}</style>"
+    shown = "\n".join(part for cell in notebook.cells for part in parts(cell))
+    return f"{head}{style}{shown}</html>"
 
 
 def main() -> int:
@@ -46,13 +64,7 @@ def main() -> int:
     start = time.perf_counter()
     print("Running the chapter on robustness ...", flush=True)
     notebook = executed(CHAPTER)
-    shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
-    figures = [go.Figure(dict(o.data[PLOTLY])) for o in shown if PLOTLY in o.get("data", {})]
-    parts = [f.to_html(full_html=False, include_plotlyjs=k == 0) for k, f in enumerate(figures)]
-    text = "\n".join(map(printed, shown))
-    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
-    write_whole(PAGE, head + "".join(parts) + f"<pre>{escape(text)}</pre></html>")
-    print(text)
+    write_whole(PAGE, as_page(notebook))
     print(f"{time.perf_counter() - start:.0f} s. Open {PAGE}")
     return 0
 

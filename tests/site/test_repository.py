@@ -9,12 +9,13 @@ import sys
 import tomllib
 import zipfile
 
+import nbformat
 import pytest
 import yaml
 
 from book import changed, fingerprint
 from contents import ROOT
-from quick import README, headline
+from quick import CHAPTER, README, SVG, as_page, headline
 
 TEXTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-SUMMARY.md"]
 
@@ -65,6 +66,14 @@ def test_workflow_runs_what_the_readme_says():
 def test_picture_of_the_readme_is_the_chapters():
     assert README.read_text() == headline(), "run: python tools/quick.py --readme"
     assert f"](book/_static/{README.name})" in (ROOT / "README.md").read_text()
+
+
+def test_the_quick_page_shows_every_picture_and_what_it_says():
+    cells = [c for c in nbformat.read(CHAPTER, 4).cells if c.get("outputs")]
+    pictures = [o.data[SVG] for c in cells for o in c.outputs if SVG in o.get("data", {})]
+    page = as_page(nbformat.v4.new_notebook(cells=cells))
+    assert len(pictures) > 6 and all(picture in page for picture in pictures)
+    assert "<h2>The control brings the first answer back, and not the second.</h2>" in page
 
 
 def test_the_readme_says_what_was_counted_of_gains_and_deafness():
