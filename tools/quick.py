@@ -33,9 +33,9 @@ def headline() -> str:
 
 def parts(cell: nbformat.NotebookNode) -> Iterator[str]:
     """HTML of what a cell showed, the first sentence of its caption above it."""
-    outputs = cell.get("outputs", ())
+    outputs = () if "remove-output" in cell.metadata.get("tags", ()) else cell.get("outputs", ())
     if outputs and (figure := cell.metadata.get("mystnb", {}).get("figure")):
-        yield f"<h2>{escape(figure['caption'].split('**')[1])}</h2>"
+        yield f"<h2>{escape(figure['caption'].split('**')[1].replace('*', ''))}</h2>"
     for output in outputs:
         data = output.get("data", {})
         if PLOTLY in data:
