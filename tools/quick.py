@@ -50,8 +50,9 @@ def as_page(notebook: nbformat.NotebookNode) -> str:
     """The pictures and tables of a chapter that was run, as one page."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Robustness</title>'
     style = "<style>body {max-width: 46rem; margin: auto; font-family: sans-serif}</style>"
+    top = "<h1>Robustness</h1><p>What the chapter says of these: <code>make book</code>.</p>"
     shown = "\n".join(part for cell in notebook.cells for part in parts(cell))
-    return f"{head}{style}{shown}</html>"
+    return f"{head}{style}{top}{shown}</html>"
 
 
 def main() -> int:
