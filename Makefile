@@ -3,7 +3,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
-PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml | cksum | cut -d' ' -f1)
+PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml book/pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ $(STAMP):
 	@echo "Installing the pinned packages; the first time takes some minutes."
 	$(PY) -m pip install -qq -r requirements.txt
 	$(PY) -m pip install -qq --no-deps -r requirements-nodeps.txt
-	$(PY) -m pip install -qq --no-deps --no-build-isolation -e .
+	$(PY) -m pip install -qq --no-deps --no-build-isolation -e . -e book
 	rm -f $(VENV)/.pins-*
 	touch $(STAMP)
 

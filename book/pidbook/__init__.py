@@ -1,0 +1,1 @@
+"""What the chapters of the book share and no user of pidlib needs."""
