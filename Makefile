@@ -7,7 +7,7 @@ PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml book
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks stored portable quick lab bench canary dist clean env chromium fashion
+.PHONY: help book test lint notebooks portable quick lab bench canary dist clean env chromium fashion
 export WORKERS
 
 help:
@@ -42,9 +42,6 @@ test: $(STAMP)
 
 lint: $(STAMP)
 	$(PY) tools/suite.py lint
-
-stored: $(STAMP)
-	$(PY) tools/suite.py site
 
 notebooks: $(STAMP)
 	$(PY) tools/suite.py models chapters

@@ -1,7 +1,9 @@
 """Build the book.
 
 python tools/book.py build    run the chapters that changed, build the site, say where it is
-python tools/book.py stored   build from the stored outputs, run nothing (for the tests)
+python tools/book.py prepare  make what several chapters use: the language model, the shared fit
+python tools/book.py run      run the chapters that changed, into the cache
+python tools/book.py site     build the site of the chapters' runs
 python tools/book.py plain    the same by plain Sphinx, without Jupyter Book's builder
 python tools/book.py record   note in book/chapters.json how long each chapter took when last run
 python tools/book.py dist     put the built site into dist/book.zip
@@ -10,46 +12,23 @@ python tools/book.py dist     put the built site into dist/book.zip
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from operator import attrgetter
 from pathlib import Path
 
 import yaml
-from jupyter_cache import get_cache
-from jupyter_cache.base import ProjectNb
-from jupyter_cache.cache.main import JupyterCacheBase
-from jupyter_cache.executors.utils import create_cache_bundle, single_nb_execution
 
-import chapters
 from contents import BUILD, ROOT, environment, in_toc, pages
-from pidlib.io.embedded import SMOLLM2, embedded_folder
+from runs import fingerprint
 
 SITE = BUILD / "html"
-STORED = BUILD / "stored" / "_build" / "html"
 PAGES = ("book", "notebooks", "tools", "experiments", "_config.yml", "_toc.yml")
 LIBRARY = ("pidlib", "requirements.txt", "requirements-nodeps.txt", "book/results")
 WORKERS = int(os.environ.get("WORKERS", "2"))
-TIMEOUT = 300  # seconds per cell, as in _config.yml
-
-
-def fingerprint(names: tuple[str, ...], root: Path = ROOT) -> str:
-    """Hash of the names and contents of files and of all files in folders."""
-    total = hashlib.sha256()
-    for name in names:
-        place = root / name
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.is_file() and "__pycache__" not in path.parts:
-                total.update(str(path.relative_to(root)).encode() + b"\0")
-                total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
 
 
 def changed(stamp: Path, value: str) -> bool:
@@ -64,77 +43,56 @@ def sphinx(extra: list[str], env: dict[str, str], root: Path = ROOT) -> int:
     return subprocess.run(command, cwd=root, env=env, check=False).returncode
 
 
-def unrun(cache: JupyterCacheBase, paths: Sequence[Path]) -> list[ProjectNb]:
-    """Chapters whose cells are not in the cache, the slowest of the last record first."""
-    for path in paths:
-        cache.add_nb_to_project(str(path))
-    wanted = {str(path) for path in paths}
-    records = [r for r in cache.list_unexecuted() if r.uri in wanted]
-    before = chapters.recorded()
-    records.sort(key=lambda r: -before.get(Path(r.uri).stem, {}).get("seconds", 0.0))
-    return [cache.get_project_notebook(record.pk) for record in records]
+def prepare() -> int:
+    """Make what several chapters use, so that none waits for another."""
+    from pidbook.fits import captions_folder
+    from pidlib.io.embedded import SMOLLM2, embedded_folder
+
+    try:
+        embedded_folder(SMOLLM2.name)
+        captions_folder()
+    except (OSError, ValueError) as error:
+        print(f"The chapters cannot be run: {error}", flush=True)
+        return 1
+    return 0
 
 
-def run_chapters(workers: int, folder: Path | None = None, paths: Sequence[Path] = ()) -> bool:
-    """Run what changed, several chapters at a time, into the cache that Jupyter Book reads.
+def run() -> int:
+    """Run the chapters that changed; kernels inherit the readers' environment."""
+    import runs
 
-    Jupyter Book runs one after the other, and a chapter keeps less than two cores busy. A failed
-    chapter is named, with its error, and the others still run.
-    """
-    cache = get_cache(str(folder or BUILD / ".jupyter_cache"))
-    todo = unrun(cache, paths or in_toc())
-    workers = max(1, min(workers, len(todo)))
-    if workers > 1:  # a thread for each chapter: they share the cores
-        os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // workers))
-    sound = True
-    with ThreadPoolExecutor(workers) as pool:
-        running = {}
-        for notebook in todo:
-            place = {"cwd": str(Path(notebook.uri).parent), "timeout": TIMEOUT}
-            run = pool.submit(single_nb_execution, notebook.nb, allow_errors=False, **place)
-            running[run] = notebook
-        for done in as_completed(running):
-            notebook, result = running[done], done.result()
-            name = Path(notebook.uri).name
-            if result.err is not None:
-                print(f"{name} failed\n{result.exc_string}", flush=True)
-                sound = False
-                continue
-            bundle = create_cache_bundle(notebook, result.cwd, None, result.time, None)
-            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-            print(f"{name}: ran in {result.time:.1f} s", flush=True)
-    return sound
+    readers = environment()
+    os.environ.clear()
+    os.environ.update(readers)
+    return int(not runs.run_chapters(WORKERS))
+
+
+def site() -> int:
+    """Build the site of the chapters' runs; at once where nothing has changed since the last build."""
+    stamp, content = BUILD / ".pages-hash", fingerprint(PAGES + LIBRARY)
+    if not changed(stamp, content) and (SITE / "index.html").exists():
+        print("The site stands as it was built; nothing has changed.", flush=True)
+        return 0
+    # A glued number may stand on a page that did not change: all pages are written.
+    code = sphinx(["--all"], environment())
+    if code:
+        stamp.unlink(missing_ok=True)
+        print("The site was not built: see the first warning or error above.", flush=True)
+    else:
+        stamp.write_text(content)
+    return code
 
 
 def build() -> int:
     """Run what changed and build the site."""
     start = time.perf_counter()
-    library_stamp, page_stamp = BUILD / ".library-hash", BUILD / ".pages-hash"
-    # The cache knows a chapter by its cells alone, so a change of what they use must empty it.
-    library = fingerprint(LIBRARY)
-    if changed(library_stamp, library):
-        shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
     BUILD.mkdir(exist_ok=True)
-    library_stamp.write_text(library)
-    content = fingerprint(PAGES) + library
-    whole = changed(page_stamp, content)  # a glued number may stand on a page that did not change
-    readers = environment()
-    os.environ.clear()
-    os.environ.update(readers)  # kernels inherit it
-    try:
-        embedded_folder(SMOLLM2.name)  # before the chapters: two would wait for one another
-    except (OSError, ValueError) as error:
-        print(f"The book was not built: {error}", flush=True)
-        return 1
-    if not run_chapters(WORKERS):
-        print("The book was not built: a chapter failed, see above.", flush=True)
-        return 1
-    code = sphinx(["--all"] if whole else [], environment())
-    if code:
-        page_stamp.unlink(missing_ok=True)
-        print("The book was not built: see the first warning or error above.", flush=True)
-        return code
-    page_stamp.write_text(content)
+    for step in (prepare, run, site):
+        if step():
+            print(
+                f"The book was not built: its step {step.__name__!r} failed, see above.", flush=True
+            )
+            return 1
     seconds = taken()
     print("\nSeconds per chapter, when it was last run:")
     for path in in_toc():
@@ -144,16 +102,16 @@ def build() -> int:
 
 
 def taken() -> dict[Path, float]:
-    """Seconds that each chapter took when it was last run by a build."""
-    runs = sorted(
-        get_cache(str(BUILD / ".jupyter_cache")).list_cache_records(), key=attrgetter("created")
-    )
-    last = {Path(run.uri).name: run.data.get("execution_seconds") for run in runs}
-    return {path: last[path.name] for path in in_toc() if last.get(path.name) is not None}
+    """Seconds that each chapter took when it was last run."""
+    import runs
+
+    return dict(runs.seconds())
 
 
 def record() -> int:
     """Write how long the chapters took in the last build."""
+    import chapters
+
     seconds = taken()
     if not seconds:
         print("No build has run the chapters; run make book first.")
@@ -163,14 +121,7 @@ def record() -> int:
     return 0
 
 
-def stored() -> int:
-    """Build a second site from the stored outputs."""
-    env = environment() | {"BOOK_STORED_OUTPUTS": "1"}
-    shutil.rmtree(BUILD / "stored", ignore_errors=True)
-    return sphinx(["--all", "--path-output", str(BUILD / "stored")], env)
-
-
-def plain(root: Path = ROOT, twin: Path = STORED) -> int:
+def plain(root: Path = ROOT, twin: Path = SITE) -> int:
     """Build by Sphinx itself, in a copy that holds a conf.py, and compare the set of pages.
 
     Every page of _toc.yml must be there and, where the twin was built, the same pages as in it.
@@ -219,7 +170,8 @@ def dist() -> int:
 
 def main() -> int:
     """Door of the command line."""
-    doors = {"build": build, "stored": stored, "plain": plain, "record": record, "dist": dist}
+    steps = (build, prepare, run, site, plain, record, dist)
+    doors = {step.__name__: step for step in steps}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=list(doors))
     return doors[parser.parse_args().what]()

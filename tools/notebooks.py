@@ -74,13 +74,15 @@ def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     write_whole(path, nbformat.writes(notebook) + "\n")
 
 
-def executed(path: Path, timeout: int = 600) -> nbformat.NotebookNode:
+def executed(
+    path: Path, timeout: int = 600, folder: Path = ROOT / "notebooks"
+) -> nbformat.NotebookNode:
     """A chapter, run anew in the folder of the notebooks; the file stays as it is."""
     notebook = normalise(nbformat.read(path, as_version=4))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    place = {"metadata": {"path": str(ROOT / "notebooks")}}
+    place = {"metadata": {"path": str(folder)}}
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False}
     NotebookClient(notebook, resources=place, **options).execute(env=environment())
     return notebook

@@ -16,7 +16,6 @@ import argparse
 import fnmatch
 import hashlib
 import json
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -26,8 +25,6 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
-import pidlib
-from book import fingerprint
 from contents import (
     BUILD,
     RESULTS,
@@ -38,6 +35,7 @@ from contents import (
     read_record,
     write_whole,
 )  # fmt: skip
+from runs import fingerprint, sources_sha256
 from suite import NBVAL, Count, cases, read_report, run_pytest
 
 RESULT = RESULTS / "bench-portable.json"
@@ -54,7 +52,6 @@ NUMERIC = {
     ),
 }  # fmt: skip
 PINS = ("requirements.txt", "requirements-nodeps.txt")
-SHARED = ("pidlib/assets", *PINS, "tests/nbval_sanitize.cfg")
 WHOLE = (
     "pidlib", "experiments", "tests/unit", "tests/property", "tests/models", "notebooks", *PINS,
 )  # fmt: skip
@@ -127,37 +124,17 @@ def is_chapter(name: str) -> bool:
     return name not in NUMERIC
 
 
-def library_files(text: str) -> set[Path]:
-    """Files of the library that some code imports, and what those import in turn."""
-    homes = {f"pidlib.{name}": home for name, home in pidlib._HOMES.items()}
-    files, todo = set(), [text]
-    while todo:
-        code = todo.pop()
-        names = set(re.findall(r"\bpidlib(?:\.\w+)*", code))
-        for module, what in re.findall(r"from (pidlib[\w.]*) import (\([^)]*\)|[^\n]*)", code):
-            names |= {f"{module}.{name}" for name in re.findall(r"\w+", what)}
-        # The door itself names every module: what is taken from it is looked up instead.
-        for name in {homes.get(name, name) for name in names} - {"pidlib"}:
-            place = ROOT.joinpath(*name.split("."))
-            for file in (place.with_suffix(".py"), place / "__init__.py"):
-                if file.is_file() and file not in files:
-                    files.add(file)
-                    todo.append(file.read_text(encoding="utf-8"))
-    return files
-
-
 def content_hash(name: str, paths: Sequence[Path]) -> str:
     """Hash of a unit and of all that it uses: of tests the whole library and all chapters."""
-    names = WHOLE
-    if is_chapter(name):
-        [path] = paths
-        files = library_files(path.read_text(encoding="utf-8")) | {path}
-        names = (*SHARED, *(str(file.relative_to(ROOT)) for file in sorted(files)))
-    total = hashlib.sha256(fingerprint(names).encode())
-    for result in sorted(RESULT.parent.rglob("*.json*")):
-        if result != RESULT:
-            total.update(result.read_bytes())
-    return total.hexdigest()
+    if not is_chapter(name):
+        return fingerprint((*WHOLE, *(str(p.relative_to(ROOT)) for p in _results())))
+    [path] = paths
+    stored = fingerprint((str(path.relative_to(ROOT)), "tests/nbval_sanitize.cfg"))
+    return hashlib.sha256((sources_sha256(path) + stored).encode()).hexdigest()
+
+
+def _results() -> list[Path]:
+    return sorted(path for path in RESULTS.rglob("*.json*") if path != RESULT)
 
 
 def run_unit(setting: str, name: str, paths: Sequence[Path]) -> Unit:

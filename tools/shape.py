@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from book import STORED
+from book import SITE
 from contents import pages
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -61,7 +61,7 @@ def browser() -> Iterator:
         started.close()
 
 
-def opened(context, name: str, site: Path = STORED):
+def opened(context, name: str, site: Path = SITE):
     """A page whose figures and mathematics are drawn."""
     page = context.new_page()
     page.goto((site / f"{name}.html").as_uri(), wait_until="load")

@@ -2,6 +2,8 @@
 
 python tools/suite.py                 all stages, in order
 python tools/suite.py lint chapters   some of them
+
+Chapters that `make book` has run are not run again: their outputs are compared with the stored ones.
 """
 
 from __future__ import annotations
@@ -18,9 +20,8 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
-from book import stored
-from contents import BUILD, ROOT, environment, in_toc
-from pidlib.io.embedded import SMOLLM2, embedded_folder
+import book
+from contents import BUILD, ROOT, in_toc
 
 REPORTS = BUILD / "reports"
 NBVAL = (
@@ -93,33 +94,32 @@ def lint(workers: int) -> Count:
     return Count(len(codes) - failed, failed, 0)
 
 
-def site(workers: int) -> Count:
-    """The site, built from the stored outputs with every warning an error."""
-    failed = int(stored() != 0)
-    return Count(1 - failed, failed, 0)
-
-
 def models(workers: int) -> Count:
-    """The language model, read from its package into the cache; at once when it is there."""
-    try:
-        embedded_folder(SMOLLM2.name)
-    except (OSError, ValueError) as error:
-        print(error)
-        return Count(0, 1, 0)
-    return Count(1, 0, 0)
+    """What several chapters use: the language model and the shared fit; at once when they are there."""
+    return _one(book.prepare())
+
+
+def chapters(workers: int) -> Count:
+    """Every cell of every chapter, run where it changed, its output compared with the stored one."""
+    steps = [sys.executable, "tools/book.py", "run"]
+    subprocess.run(steps, cwd=ROOT, env=os.environ | {"WORKERS": str(workers)}, check=False)
+    paths = [str(path.relative_to(ROOT)) for path in in_toc()]
+    return counted(["-q", "-p", "judge", *NBVAL, *paths], REPORTS / "chapters.xml")
+
+
+def site(workers: int) -> Count:
+    """The site, with every warning an error; at once when it stands."""
+    return _one(book.site())
+
+
+def _one(code: int) -> Count:
+    """Count a stage that is one check."""
+    return Count(int(not code), int(bool(code)), 0)
 
 
 def spread(workers: int) -> list[str]:
     """Options that share tests out over processes, the tests of a file together."""
     return ["-n", str(workers), "--dist", "loadfile"]
-
-
-def chapters(workers: int) -> Count:
-    """Every cell of every chapter again, its output compared with the stored one."""
-    # One thread each: the workers are as many as the cores.
-    env = environment() | {"OMP_NUM_THREADS": "1"}
-    paths = [str(path.relative_to(ROOT)) for path in in_toc()]
-    return counted([*spread(workers), *NBVAL, *paths], REPORTS / "chapters.xml", env)
 
 
 def tests(workers: int) -> Count:
@@ -130,7 +130,7 @@ def tests(workers: int) -> Count:
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
-    stage.__name__: stage for stage in (lint, site, models, chapters, tests)
+    stage.__name__: stage for stage in (lint, models, chapters, site, tests)
 }
 
 

@@ -13,10 +13,14 @@ ROWS = 2000
 
 
 def captions_controller(**settings) -> pidlib.PIDController:
-    """Return MiniLM's controller of the first 2,000 training captions, with settings of its class.
+    """Return MiniLM's controller of the first 2,000 training captions, with settings of its class."""
+    return pidlib.PIDController.from_pretrained(captions_folder()).retune(**settings)
 
-    All three terms are learnt. The fit is kept in the cache, and made again when the code of the
-    method, the adapter or the captions are others.
+
+def captions_folder() -> Path:
+    """Return the folder of that fit, of all three terms, and make it where it is not there.
+
+    It is made again when the code of the method, the adapter or the captions are others.
     """
     from filelock import FileLock
 
@@ -26,7 +30,7 @@ def captions_controller(**settings) -> pidlib.PIDController:
             model, tokenizer = pidlib.load_model("minilm-nli")
             rows = pidlib.load_nli("captions", split="train", n=ROWS)
             pidlib.PIDController.fit(model, tokenizer, rows, terms="PID").save_pretrained(folder)
-    return pidlib.PIDController.from_pretrained(folder).retune(**settings)
+    return folder
 
 
 def _sources_sha256() -> str:

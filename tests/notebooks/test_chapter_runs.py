@@ -1,40 +1,136 @@
-"""Chapters run side by side, each once, and a failing one is named."""
+"""Chapters run side by side, each once, and what is stored of them is compared with that run."""
 
 from __future__ import annotations
 
 import nbformat
+import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from nbval.plugin import IPyNbCell, IPyNbFile
 
-from book import run_chapters
-from notebooks import normalise, write
+import runs
+from notebooks import executed, normalise, write
+from runs import run_chapters, sources_sha256
+from suite import NBVAL, read_report
 
 
-def chapter(folder, name, source):
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own."""
+    monkeypatch.setattr(runs, "CACHE", tmp_path / "cache")
+
+
+def chapter(folder, name, *sources):
     path = folder / f"{name}.ipynb"
     note = f"with open({str(folder / 'ran')!r}, 'a') as f: _ = f.write({name!r})\n"
-    write(normalise(new_notebook(cells=[new_code_cell(note + source)])), path)
+    cells = [new_code_cell(note + sources[0]), *map(new_code_cell, sources[1:])]
+    write(normalise(new_notebook(cells=cells)), path)
     return path
 
 
 def test_each_chapter_runs_once_and_a_failing_one_is_named(tmp_path, capsys):
-    paths = [chapter(tmp_path, "a", "1 + 1"), chapter(tmp_path, "b", "1 / 0")]
-    cache, ran = tmp_path / "cache", tmp_path / "ran"
-    assert not run_chapters(2, cache, paths)
+    paths, ran = (
+        [chapter(tmp_path, "a", "1 + 1"), chapter(tmp_path, "b", "1 / 0")],
+        tmp_path / "ran",
+    )
+    assert not run_chapters(2, paths=paths)
     told = capsys.readouterr().out
     assert "a.ipynb: ran in" in told
     assert "b.ipynb failed" in told and "ZeroDivisionError" in told
     assert sorted(ran.read_text()) == ["a", "b"]
     chapter(tmp_path, "b", "1 / 1")
-    assert run_chapters(2, cache, paths)
+    assert run_chapters(2, paths=paths)
     assert sorted(ran.read_text()) == ["a", "b", "b"]
-    assert run_chapters(2, cache, paths) and len(ran.read_text()) == 3
+    assert run_chapters(2, paths=paths) and len(ran.read_text()) == 3
+
+
+def test_a_kernel_is_fresh_and_sees_no_more_than_an_ordinary_one(tmp_path):
+    look = (
+        "import os, sys\nprint(sys.path, os.getcwd(), sorted(k for k in globals() if k[0] != '_'))"
+    )
+    path = chapter(tmp_path, "a", look)
+    assert run_chapters(1, paths=[path])
+    [forked], [ordinary] = runs.outputs(path).cells, executed(path, folder=tmp_path).cells
+    assert forked.outputs[0].text == ordinary.outputs[0].text
 
 
 def test_jupyter_book_finds_the_run_in_the_cache(tmp_path):
     from jupyter_cache import get_cache
 
     path = chapter(tmp_path, "a", "print(6 * 7)")
-    assert run_chapters(1, tmp_path / "cache", [path])
+    assert run_chapters(1, paths=[path])
     stored = nbformat.read(path, as_version=4)
-    _, merged = get_cache(str(tmp_path / "cache")).merge_match_into_notebook(stored)
+    _, merged = get_cache(str(runs.CACHE)).merge_match_into_notebook(stored)
     assert merged.cells[0].outputs[0].text == "42\n"
+
+
+@pytest.mark.parametrize(
+    "changed", ["pidlib/theory/riccati.py", "book/results/bench-fit.json", "requirements.txt"]
+)
+def test_a_run_counts_while_all_that_it_used_is_the_same(tmp_path, monkeypatch, changed):
+    read = 'read_result(RESULTS / "bench-fit.json")'
+    path = chapter(tmp_path, "a", f"import pidlib.theory.riccati\nif False:\n    {read}")
+    before, plain = sources_sha256(path), chapter(tmp_path, "b", "1 + 1")
+    untouched = sources_sha256(plain)
+    content = runs.fingerprint
+
+    def other(names, *root):
+        return content(names, *root) + ("other" if changed in names else "")
+
+    monkeypatch.setattr(runs, "fingerprint", other)
+    assert sources_sha256(path) != before
+    assert (sources_sha256(plain) == untouched) == (changed != "requirements.txt")
+    assert run_chapters(1, paths=[path]) and runs.outputs(path)
+    monkeypatch.undo()
+    assert sources_sha256(path) == before
+
+
+def judged(path, folder, monkeypatch):
+    """Count of the cells that nbval passed, failed and skipped against the run in the cache."""
+    for owner, name in ((IPyNbFile, "setup"), (IPyNbFile, "teardown"), (IPyNbCell, "runtest")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # the plugin's change ends here
+    report = folder / "report.xml"
+    code = pytest.main(["-q", "-p", "judge", *NBVAL, f"--junitxml={report}", str(path)])
+    return read_report(report, code)
+
+
+DISPLAYS = (
+    "from IPython.display import clear_output, display\n"
+    "handle = display('first', display_id=True)\nhandle.update('second')",
+    "print('gone')\nclear_output()\nprint('stays')",
+    "import ipywidgets\nout = ipywidgets.Output()\nwith out:\n    print('inside')\ndisplay(out)",
+    "print('a')\nprint('b')\n1 + 1",
+)
+
+
+def test_what_nbclient_has_just_recorded_is_the_same(tmp_path, monkeypatch):
+    path = chapter(tmp_path, "a", *DISPLAYS)
+    write(normalise(executed(path, folder=tmp_path)), path)
+    assert run_chapters(1, paths=[path])
+    assert judged(path, tmp_path, monkeypatch) == (4, 0, 0)
+
+
+def spoil_output(cells):
+    cells[3].outputs[0].text = "a\nc\n"
+
+
+def spoil_lost(cells):
+    cells[1].outputs = []
+
+
+def spoil_unrun(cells):
+    cells[1].execution_count, cells[1].outputs = None, []
+
+
+@pytest.mark.parametrize("spoil", [spoil_output, spoil_lost, spoil_unrun])
+def test_what_differs_or_was_never_run_fails(tmp_path, monkeypatch, spoil):
+    path = chapter(tmp_path, "a", *DISPLAYS)
+    notebook = normalise(executed(path, folder=tmp_path))
+    assert run_chapters(1, paths=[path])
+    spoil(notebook.cells)
+    write(notebook, path)
+    assert judged(path, tmp_path, monkeypatch) == (3, 1, 0)
+
+
+def test_a_chapter_without_a_run_fails(tmp_path, monkeypatch):
+    path = chapter(tmp_path, "a", *DISPLAYS)
+    assert judged(path, tmp_path, monkeypatch) == (0, 4, 0)

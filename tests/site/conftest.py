@@ -1,14 +1,14 @@
-"""The site that `make stored` built, read as text."""
+"""The site that `make book` built, read as text."""
 
 from __future__ import annotations
 
 import pytest
 
-from book import STORED
+from book import SITE
 
 
 @pytest.fixture(scope="session")
 def site():
-    if not (STORED / "index.html").exists():
-        pytest.fail("there is no site to test; run: make stored")
-    return STORED
+    if not (SITE / "index.html").exists():
+        pytest.fail("there is no site to test; run: make book")
+    return SITE

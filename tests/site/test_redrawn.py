@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from book import STORED
+from book import SITE
 from pidlib.evaluation.paper import (
     ATTACKS,
     OURS,
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.site
 @pytest.fixture(scope="module")
 def verdicts(site) -> dict[str, list[str]]:
     """The table of verdicts: what it says here, of the paper and of ours, by the table's number."""
-    page = BeautifulSoup((STORED / "book/paper-redrawn.html").read_text(), "lxml")
+    page = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml")
     rows = page.select_one(".fits table").select("tbody tr")
     cells = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in rows]
     return {cell[0][0]: cell[1:] for cell in cells}

@@ -14,7 +14,7 @@ import yaml
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from book import STORED
+from book import SITE
 from contents import MOVED, ROOT, in_toc, number, pages
 from experiments.benchmarks.budget import grid_budget
 from experiments.claims import VERDICTS, claims
@@ -42,7 +42,7 @@ parsed: dict[str, BeautifulSoup] = {}
 
 def soup(page: str) -> BeautifulSoup:
     if page not in parsed:
-        parsed[page] = BeautifulSoup((STORED / f"{page}.html").read_text(), "lxml")
+        parsed[page] = BeautifulSoup((SITE / f"{page}.html").read_text(), "lxml")
     return parsed[page]
 
 
