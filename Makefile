@@ -3,11 +3,14 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
+# uv is some three times as fast as pip; torch is left to pip, whose settings may name a CPU build.
+# make env INSTALL=".venv/bin/python -m pip install -qq" does without uv.
+INSTALL ?= $(PY) -m uv pip install -q --python $(PY)
 PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml book/pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks portable quick lab bench canary dist clean env chromium fashion
+.PHONY: help book test lint notebooks portable quick lab bench canary dist clean env chromium wordnet fashion
 export WORKERS
 
 help:
@@ -27,9 +30,10 @@ $(STAMP):
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed; set PYTHON=python3.11')"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the pinned packages; the first time takes some minutes."
-	$(PY) -m pip install -qq -r requirements.txt
-	$(PY) -m pip install -qq --no-deps -r requirements-nodeps.txt
-	$(PY) -m pip install -qq --no-deps --no-build-isolation -e . -e book
+	$(PY) -m pip install -qq $(shell grep -e ^uv== -e ^torch== requirements.txt)
+	$(INSTALL) -r requirements.txt
+	$(INSTALL) --no-deps -r requirements-nodeps.txt
+	$(INSTALL) --no-deps --no-build-isolation -e . -e book
 	rm -f $(VENV)/.pins-*
 	touch $(STAMP)
 
@@ -66,11 +70,9 @@ canary: $(STAMP)
 dist: book
 	$(PY) tools/book.py dist
 
-chromium:
-	tools/chromium.sh
-
-fashion:
-	tools/fashion.sh
+# What pip does not install; as root, on Debian.
+chromium wordnet fashion:
+	tools/debian.sh $@
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis .coverage

@@ -54,7 +54,7 @@ def browser() -> Iterator:
     from playwright.sync_api import sync_playwright
 
     if BROWSER is None:
-        sys.exit("There is no Chromium: run tools/chromium.sh")
+        sys.exit("There is no Chromium: run tools/debian.sh chromium")
     with sync_playwright() as running:
         started = running.chromium.launch(executable_path=BROWSER, args=FLAGS)
         yield started
