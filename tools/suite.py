@@ -40,11 +40,12 @@ class Count(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One stage of the checks that was run."""
+    """One stage of the checks that was run; processor seconds are those of its processes, too."""
 
     name: str
     count: Count
     seconds: float
+    processor: float
 
 
 def read_report(report: Path, code: int) -> Count:
@@ -136,11 +137,30 @@ STAGES: dict[str, Callable[[int], Count]] = {
 
 def summary(stages: Sequence[Stage]) -> str:
     """Table of the stages; its last line is plain, for programs that read it."""
-    rows = [(name, *count, seconds) for name, count, seconds in stages]
-    heads = ("stage", *Count._fields, "seconds")
+    rows = [(stage.name, *stage.count, stage.seconds, stage.processor) for stage in stages]
+    heads = ("stage", *Count._fields, "seconds", "processor seconds")
     passed, failed, skipped = map(sum, zip(*(stage.count for stage in stages), strict=True))
     text = tabulate(rows, heads, tablefmt="plain", floatfmt=".0f")
     return f"\n{text}\n\n{passed} passed, {failed} failed, {skipped} skipped"
+
+
+def remarks(names: Sequence[str], most: int = 10) -> str:
+    """Slowest tests of each stage that has a report, and every test that was skipped, with its reason."""
+    lines = []
+    for name in names:
+        every = [case for case, _ in cases(REPORTS / f"{name}.xml")]
+        title = {case: f"{case.get('classname')}::{case.get('name')}" for case in every}
+        slow = sorted(every, key=lambda case: -float(case.get("time", 0)))[:most]
+        lines += [f"\n{name}, the slowest:"] * bool(slow)
+        lines += [f"  {float(case.get('time', 0)):6.1f} s  {title[case]}" for case in slow]
+        left_out = [(case, part) for case in every for part in case.iter("skipped")]
+        lines += [f"  skipped: {title[case]}: {part.get('message')}" for case, part in left_out]
+    return "\n".join(lines)
+
+
+def processor_seconds() -> float:
+    """User and system time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 def run(names: Sequence[str], workers: int) -> int:
@@ -148,10 +168,12 @@ def run(names: Sequence[str], workers: int) -> int:
     stages = []
     for name in names:
         print(f"\n== {name}: {STAGES[name].__doc__}", flush=True)
-        start = time.perf_counter()
+        (REPORTS / f"{name}.xml").unlink(missing_ok=True)
+        start, used = time.perf_counter(), processor_seconds()
         count = STAGES[name](workers)
-        stages.append(Stage(name, count, time.perf_counter() - start))
-    print(summary(stages), flush=True)
+        took = time.perf_counter() - start, processor_seconds() - used
+        stages.append(Stage(name, count, *took))
+    print(remarks(names), summary(stages), sep="\n", flush=True)
     return int(any(stage.count.failed for stage in stages))
 
 

@@ -64,12 +64,24 @@ def test_a_failing_stage_does_not_hide_the_next(monkeypatch, capsys, fails):
     assert ran == [(name, 3) for name in names]
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"6 passed, {int(fails is not None)} failed, 3 skipped"
-    assert all(any(re.match(rf"{name} +2 +[01] +1 +\d+$", x) for x in lines) for name in names)
+    assert all(any(re.match(rf"{name} +2 +[01] +1 +\d+ +\d+$", x) for x in lines) for name in names)
 
 
 def test_the_summary_adds_up():
-    text = summary([Stage("a", Count(1, 2, 3), 4.4), Stage("b", Count(10, 20, 30), 40.0)])
+    text = summary(
+        [Stage("a", Count(1, 2, 3), 4.4, 8.0), Stage("b", Count(10, 20, 30), 40.0, 70.0)]
+    )
     assert text.endswith("\n11 passed, 22 failed, 33 skipped")
+
+
+def test_the_slowest_and_the_skipped_are_named(tmp_path, monkeypatch):
+    file = tmp_path / "test_it.py"
+    file.write_text(FILE)
+    monkeypatch.setattr(suite, "REPORTS", tmp_path)
+    counted(["-q", str(file)], tmp_path / "it.xml")
+    text = suite.remarks(["it"], most=2)
+    assert len(re.findall(r"^ +\d+\.\d s  .*::test_", text, re.M)) == 2
+    assert "skipped: test_it::test_left: left out" in text.replace(str(tmp_path), "")
 
 
 def test_the_stages_are_those_that_the_makefile_runs():
