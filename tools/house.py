@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+PLUMBING = "_doors"  # what every folder's `__init__` calls to offer its names
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 NAMES = ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER")
 LAYOUT = {getattr(tokenize, name) for name in NAMES}  # no tokens of code
@@ -64,11 +65,12 @@ def imports(path: Path) -> Iterator[str]:
 
 def arrows(root: Path = ROOT) -> dict[str, set[str]]:
     """Rooms of pidlib, its top files and its folders, and the rooms that each imports."""
-    files = sources("pidlib", root=root)
+    files = [path for path in sources("pidlib", root=root) if path.stem != PLUMBING]
     room_of = {path: path.relative_to(root).with_suffix("").parts[1] for path in files}
     graph: dict[str, set[str]] = {room: set() for room in room_of.values()}
     for path, room in room_of.items():
         targets = {name.split(".")[1] for name in imports(path) if name.startswith("pidlib.")}
+        targets.discard(PLUMBING)
         graph[room] |= {target if target in graph else "__init__" for target in targets} - {room}
     return graph
 

@@ -45,25 +45,25 @@ def load(module: str) -> ModuleType:
 
 @cache
 def offered(module: str) -> dict[str, Any]:
-    """Functions and classes that a public module offers: a folder those that it imports too."""
+    """Functions and classes that a public module offers: a folder those of its `__init__.pyi`."""
     real = load(module)
     names, wanted = list(vars(real)), f"{real.__name__}."
     if hasattr(real, "__path__"):
-        names, wanted = sorted(names, key=str.lower), "pidlib."
+        names, wanted = sorted(real.__all__, key=str.lower), "pidlib."
     return {
         name: value
         for name in names
-        if callable(value := vars(real)[name])
+        if callable(value := getattr(real, name))
         and f"{getattr(value, '__module__', '')}.".startswith(wanted)
         and not name.startswith("_")
     }
 
 
 def constants(module: str) -> dict[str, Any]:
-    """Public constants of a module, and those that a folder imports."""
+    """Public constants of a module, and those that a folder offers."""
     real = load(module)
-    names = vars(real) if hasattr(real, "__path__") else CONSTANT.findall(inspect.getsource(real))
-    return {name: vars(real)[name] for name in names if name.isupper() and name in vars(real)}
+    names = getattr(real, "__all__", None) or CONSTANT.findall(inspect.getsource(real))
+    return {name: getattr(real, name) for name in names if name.isupper() and hasattr(real, name)}
 
 
 def members(value: Any) -> dict[str, Any]:
@@ -84,7 +84,11 @@ def places() -> dict[str, str]:
 
 def front_door() -> dict[str, str]:
     """Names of the package itself, and the addresses where they are defined."""
-    return {name: f"{home}.{name}" for name, home in pidlib._HOMES.items()}
+    return {
+        name: f"{value.__module__}.{name}"
+        for name in pidlib.__all__
+        if hasattr(value := getattr(pidlib, name), "__module__")
+    }
 
 
 def sections(doc: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -21,7 +22,6 @@ from jupyter_cache.cache.main import JupyterCacheBase
 from jupyter_cache.executors.utils import single_nb_execution
 
 import chapters
-import pidlib
 from contents import BUILD, RESULTS, ROOT, code, in_toc
 from kernels import ForkedKernelManager
 from sources import files_of
@@ -44,9 +44,24 @@ def fingerprint(names: Sequence[str], root: Path = ROOT) -> str:
     return total.hexdigest()
 
 
+OFFERED = re.compile(r"^from \.([\w.]+) import (\([^)]*\)|[^\n]*)", re.M)
+
+
+@cache
+def homes() -> dict[str, str]:
+    """Module of each name that a package's `__init__.pyi` offers, by the name's public address."""
+    found = {}
+    for package, place in PACKAGES.items():
+        for stub in place.rglob("__init__.pyi"):
+            door = ".".join([package, *stub.parent.relative_to(place).parts])
+            for module, names in OFFERED.findall(stub.read_text(encoding="utf-8")):
+                for name in re.findall(r"(\w+) as", names):
+                    found[f"{door}.{name}"] = f"{door}.{module}"
+    return found
+
+
 def project_files(text: str) -> set[Path]:
     """Files of the project's packages that some code imports, and what those import in turn."""
-    homes = {f"pidlib.{name}": home for name, home in pidlib._HOMES.items()}
     packages = "|".join(PACKAGES)
     files, todo = set(), [text]
     while todo:
@@ -55,8 +70,7 @@ def project_files(text: str) -> set[Path]:
         imported = rf"from ((?:{packages})[\w.]*) import (\([^)]*\)|[^\n]*)"
         for module, what in re.findall(imported, source):
             names |= {f"{module}.{name}" for name in re.findall(r"\w+", what)}
-        # The door itself names every module: what is taken from it is looked up instead.
-        for name in {homes.get(name, name) for name in names} - {"pidlib"}:
+        for name in {homes().get(name, name) for name in names} - set(PACKAGES):
             package, *inner = name.split(".")
             place = PACKAGES[package].joinpath(*inner)
             for file in (place.with_suffix(".py"), place / "__init__.py"):

@@ -14,7 +14,6 @@ from pidlib.data.nli import fingerprint
 from pidlib.io.environment import commit, machine, versions
 from pidlib.io.files import write_json
 from pidlib.io.strict_json import Hash, read_json, read_record
-from pidlib.models import training_record
 
 SCHEMA = 1
 LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
@@ -154,6 +153,8 @@ def is_stale(
     -------
     list of str
     """
+    from pidlib.models import training_record  # torch is slow, and reading a result needs none
+
     reasons = []
     if rows is not None and result["data"]["sha256"] != fingerprint(rows):
         reasons.append("the data changed")

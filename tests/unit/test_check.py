@@ -46,7 +46,9 @@ def verdict(capsys, *sources: str) -> str:
 def test_every_exercise_is_on_a_page_once():
     asked = [case.values[1] for case in exercises()]
     names = [BLANK.search(source)[1] for source in asked]
-    assert sorted(names) == sorted(name for name, value in vars(check).items() if isfunction(value))
+    assert sorted(names) == sorted(
+        name for name in check.__all__ if isfunction(getattr(check, name))
+    )
 
 
 @pytest.mark.parametrize("path", in_toc(), ids=[path.stem for path in in_toc()])

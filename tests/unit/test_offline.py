@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
+import subprocess
+import sys
+from types import ModuleType
 
 import nltk
 
 import pidlib.attacks.offline as offline
+from contents import ROOT
 
 
 def test_a_list_that_others_may_write_is_read_from_a_private_copy(tmp_path, monkeypatch):
@@ -27,3 +32,21 @@ def test_a_list_of_one_s_own_is_read_where_it_lies(tmp_path, monkeypatch):
     for part in (tmp_path / "nltk", *(tmp_path / "nltk").rglob("*")):
         part.chmod(0o755 if part.is_dir() else 0o644)
     assert offline._private(tmp_path / "nltk") == tmp_path / "nltk"
+
+
+def test_reading_a_recorded_number_loads_neither_torch_nor_numpy():
+    code = (
+        "import sys\n"
+        "from pidlib.evaluation import read_result\n"
+        f"assert read_result({str(ROOT / 'book/results/bench-fit.json')!r})['counts']\n"
+        "print({'torch', 'numpy', 'transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_module_does_not_hide_a_name_of_its_package():
+    for door in ("pidlib.data", "pidlib.evaluation", "pidlib.theory", "pidlib.attacks"):
+        package = importlib.import_module(door)
+        for name in package.__all__:
+            assert not isinstance(getattr(package, name), ModuleType), f"{door}.{name}"

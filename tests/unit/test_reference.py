@@ -46,7 +46,7 @@ def test_pages_show_every_public_module_once():
     assert sorted(name for names in shown for name in names) == library.public()
 
 
-EXERCISES = {name for name, value in vars(check).items() if inspect.isfunction(value)}
+EXERCISES = {name for name in check.__all__ if inspect.isfunction(getattr(check, name))}
 CONSTANTS = {f"pidlib.{m}.{name}" for m in library.public() for name in library.constants(m)}
 PUBLIC = library.places().keys() | CONSTANTS
 
@@ -242,16 +242,15 @@ def test_recorded_runs_are_of_chapters():
 
 
 def test_seconds_come_from_the_last_build(tmp_path, monkeypatch):
-    from jupyter_cache import get_cache
-
     import book
+    import runs
 
     path = chapter(tmp_path)
-    monkeypatch.setattr(book, "BUILD", tmp_path)
-    monkeypatch.setattr(book, "in_toc", lambda: [path])
+    monkeypatch.setattr(runs, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(runs, "in_toc", lambda: [path])
     monkeypatch.setattr(chapters, "RECORD", ROOT / "none.json")
     assert book.record() == 1
-    cache = get_cache(str(tmp_path / ".jupyter_cache"))
-    told = {"uri": str(path), "data": {"execution_seconds": 4.25}, "check_validity": False}
-    cache.cache_notebook_file(path, **told)
+    data = {"execution_seconds": 4.25, "sources": runs.sources_sha256(path)}
+    told = {"uri": str(path), "data": data, "check_validity": False}
+    runs.get_cache(str(runs.CACHE)).cache_notebook_file(path, **told)
     assert book.taken() == {path: 4.25}
