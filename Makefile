@@ -10,7 +10,7 @@ PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml book
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks portable quick lab bench canary dist clean env chromium wordnet fashion
+.PHONY: help book test lint notebooks long portable quick lab bench canary dist clean env chromium wordnet fashion
 export WORKERS
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make lab     open the chapters in JupyterLab"
 	@echo "make bench   speed and memory"
 	@echo "make portable chapters and numeric tests as other processors would run them"
+	@echo "make long    minutes of what shorter tests sample"
 	@echo "make canary  the newest versions of the packages, from the network"
 	@echo "make dist    the built site as dist/book.zip"
 	@echo "make clean   remove what was built; .venv stays"
@@ -49,6 +50,9 @@ lint: $(STAMP)
 
 notebooks: $(STAMP)
 	$(PY) tools/suite.py models chapters
+
+long: $(STAMP)
+	$(PY) tools/suite.py long
 
 # SETTING=plain runs one setting; what is done is kept.
 portable: $(STAMP)

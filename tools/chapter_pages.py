@@ -12,7 +12,9 @@ import chapters
 from chapters import DIFFICULTIES, Chapter
 from contents import RESULTS, ROOT, number, read_record, table
 
-CANARY = ROOT / "book" / "canary.json"
+CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
+CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
+CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -136,6 +138,40 @@ def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:
     wrong = [f"- Python {r['python']}: `{name}`" for r in runs.values() for name in r["failed"]]
     failed = "Tests that failed:\n\n" + "\n".join(wrong) if wrong else "No test failed."
     return "\n\n".join(filter(None, [table(rows), failed, _packages(runs), _untried(runs)]))
+
+
+def left_out() -> str:
+    """Checks that are too long for `make test`: what each is, and how it ended when last run."""
+    newest = max(read_record(CANARY).values(), key=lambda run: run["date"])
+    arithmetic = read_record(RESULTS / "bench-portable.json")
+    lines = [line for line in arithmetic["counts"] if line["run"]]
+    differ = sum(line["cells_differ"] + line["tests_differ"] for line in lines)
+    every = sum(line["cells"] + line["tests"] for line in lines)
+    rows = [
+        ("long", "in full what shorter tests sample", read_record(CHECKS).get("long")),
+        (
+            "portable",
+            f"chapters and numeric tests in {len(lines)} arithmetics",
+            {"date": arithmetic["date"], "passed": every - differ, "failed": differ},
+        ),
+        (
+            "canary",
+            "the library's tests on the newest packages",
+            {"date": newest["date"], "passed": newest["passed"], "failed": len(newest["failed"])},
+        ),
+    ]
+    return table(
+        [
+            {
+                "command": f"`make {name}`",
+                "what": what,
+                "last run": run["date"] if run else "not recorded yet",
+                "passed": f"{run['passed']:,}" if run else "",
+                "failed": run["failed"] if run else "",
+            }
+            for name, what, run in rows
+        ]
+    )
 
 
 def _untried(runs: dict[str, dict[str, Any]]) -> str:

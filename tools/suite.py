@@ -2,6 +2,7 @@
 
 python tools/suite.py                 all stages, in order
 python tools/suite.py lint chapters   some of them
+python tools/suite.py long            minutes of what shorter tests sample: not in `make test`
 
 Chapters that `make book` has run are not run again: their outputs are compared with the stored ones.
 """
@@ -21,9 +22,11 @@ from typing import Any, NamedTuple
 from tabulate import tabulate
 
 import book
-from contents import BUILD, ROOT, in_toc
+from contents import BUILD, ROOT, add_record, in_toc, today
 
 REPORTS = BUILD / "reports"
+RECORD = ROOT / "book" / "checks.json"  # of checks that `make test` leaves out
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}  # the workers are as many as the cores
 NBVAL = (
     "--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg",
     "--nbval-cell-timeout", "600",
@@ -127,12 +130,22 @@ def tests(workers: int) -> Count:
     """All other tests, and the examples in docstrings."""
     examples = ["--doctest-modules", "pidlib"]  # book/_ext as a package would hide tools/book.py
     arguments = [*spread(workers), *examples, "tests"]
-    return counted(arguments, REPORTS / "tests.xml", os.environ | {"OMP_NUM_THREADS": "1"})
+    return counted(arguments, REPORTS / "tests.xml", ONE_THREAD)
+
+
+def long(workers: int) -> Count:
+    """What shorter tests sample, in full; the result is noted for the page on reliability."""
+    count = counted([*spread(workers), "-m", "long", "tests"], REPORTS / "long.xml", ONE_THREAD)
+    add_record(RECORD, "long", {"date": today(), **count._asdict()})
+    return count
 
 
 STAGES: dict[str, Callable[[int], Count]] = {
     stage.__name__: stage for stage in (lint, models, chapters, site, tests)
 }
+
+
+ALL = STAGES | {"long": long}
 
 
 def summary(stages: Sequence[Stage]) -> str:
@@ -167,10 +180,10 @@ def run(names: Sequence[str], workers: int) -> int:
     """Run stages in order; a stage that fails does not keep the next ones from running."""
     stages = []
     for name in names:
-        print(f"\n== {name}: {STAGES[name].__doc__}", flush=True)
+        print(f"\n== {name}: {ALL[name].__doc__}", flush=True)
         (REPORTS / f"{name}.xml").unlink(missing_ok=True)
         start, used = time.perf_counter(), processor_seconds()
-        count = STAGES[name](workers)
+        count = ALL[name](workers)
         took = time.perf_counter() - start, processor_seconds() - used
         stages.append(Stage(name, count, *took))
     print(remarks(names), summary(stages), sep="\n", flush=True)
@@ -180,7 +193,7 @@ def run(names: Sequence[str], workers: int) -> int:
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("stages", nargs="*", choices=[*STAGES, []], metavar="STAGE")
+    parser.add_argument("stages", nargs="*", choices=[*ALL, []], metavar="STAGE")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
     given = parser.parse_args()
     return run(given.stages or list(STAGES), given.workers)

@@ -24,6 +24,7 @@ TABLES = {
     "status": chapter_pages.status,
     "results": chapter_pages.results,
     "canary": chapter_pages.canary,
+    "left-out": chapter_pages.left_out,
 }
 
 

@@ -59,7 +59,7 @@ def test_a_failing_stage_does_not_hide_the_next(monkeypatch, capsys, fails):
         return check
 
     names = ("first", "middle", "last")
-    monkeypatch.setattr(suite, "STAGES", {name: stage(name) for name in names})
+    monkeypatch.setattr(suite, "ALL", {name: stage(name) for name in names})
     assert run(names, 3) == int(fails is not None)
     assert ran == [(name, 3) for name in names]
     lines = capsys.readouterr().out.splitlines()
