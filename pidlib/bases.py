@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
 from pidlib.io.strict_json import Hash, told
+from pidlib.io.weights import weights_sha256
 from pidlib.laws import TERMS
 from pidlib.theory.subspaces import rank_for
 
@@ -55,7 +55,7 @@ class Origin:
         for name, module, known in zip(blocks.names, blocks.modules, self.blocks, strict=True):
             own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
             own = own if own in DTYPES else "float32"
-            if _digest(module, DTYPES[own]) != known[own]:
+            if weights_sha256(module, DTYPES[own]) != known[own]:
                 changed.append(name)
         return changed
 
@@ -63,29 +63,9 @@ class Origin:
 def checksums(blocks: Blocks) -> tuple[dict[str, str], ...]:
     """Sha256 of each block's weights in three number types, so that a copy in half precision fits."""
     return tuple(
-        {name: _digest(m, dtype) for name, dtype in DTYPES.items()} for m in blocks.modules
+        {name: weights_sha256(module, dtype) for name, dtype in DTYPES.items()}
+        for module in blocks.modules
     )
-
-
-def _digest(module: nn.Module, dtype: torch.dtype) -> str:
-    digest = hashlib.sha256()
-    for name, weight in sorted(_weights(module)):
-        digest.update(f"{name} {tuple(weight.shape)}\n".encode())
-        plain = weight.detach().to("cpu", dtype).contiguous().reshape(-1)
-        digest.update(plain.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Weights by name; those that accelerate keeps in memory or on disk are fetched from there."""
-    for name, weight in module.named_parameters():
-        if weight.is_meta:
-            from accelerate.utils import align_module_device
-
-            owner, _, own = name.rpartition(".")
-            with align_module_device(module.get_submodule(owner), "cpu"):
-                weight = getattr(module.get_submodule(owner), own).detach().clone()
-        yield name, weight
 
 
 class Card(BaseModel):
