@@ -40,40 +40,53 @@ def fingerprint(names: Sequence[str], root: Path = ROOT) -> str:
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file() and "__pycache__" not in path.parts:
                 total.update(str(path.relative_to(root)).encode() + b"\0")
-                total.update(hashlib.sha256(path.read_bytes()).digest())
+                total.update(_digest(path, path.stat().st_mtime_ns))
     return total.hexdigest()
 
 
+@cache
+def _digest(path: Path, modified: int) -> bytes:
+    """Hash of a file, which is read again when it was written again."""
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
 OFFERED = re.compile(r"^from \.([\w.]+) import (\([^)]*\)|[^\n]*)", re.M)
+NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})(?:\.\w+)*")
+IMPORTED = re.compile(rf"from ({NAMED.pattern}) import (\([^)]*\)|[^\n]*)")
 
 
 @cache
-def homes() -> dict[str, str]:
-    """Module of each name that a package's `__init__.pyi` offers, by the name's public address."""
-    found = {}
+def homes() -> dict[str, set[str]]:
+    """Module of each name that a package's `__init__.pyi` offers, and of a package all of them."""
+    found: dict[str, set[str]] = {}
     for package, place in PACKAGES.items():
         for stub in place.rglob("__init__.pyi"):
             door = ".".join([package, *stub.parent.relative_to(place).parts])
             for module, names in OFFERED.findall(stub.read_text(encoding="utf-8")):
                 for name in re.findall(r"(\w+) as", names):
-                    found[f"{door}.{name}"] = f"{door}.{module}"
+                    found[f"{door}.{name}"] = {f"{door}.{module}"}
+                    if door != package:  # who takes the whole library is read name by name
+                        found.setdefault(door, {door}).add(f"{door}.{module}")
     return found
 
 
 def project_files(text: str) -> set[Path]:
     """Files of the project's packages that some code imports, and what those import in turn."""
-    packages = "|".join(PACKAGES)
     files, todo = set(), [text]
     while todo:
         source = todo.pop()
-        names = set(re.findall(rf"\b(?:{packages})(?:\.\w+)*", source))
-        imported = rf"from ((?:{packages})[\w.]*) import (\([^)]*\)|[^\n]*)"
-        for module, what in re.findall(imported, source):
+        names = set(NAMED.findall(IMPORTED.sub("", source)))
+        for module, what in IMPORTED.findall(source):
             names |= {f"{module}.{name}" for name in re.findall(r"\w+", what)}
-        for name in {homes().get(name, name) for name in names} - set(PACKAGES):
+        for name in {home for name in names for home in homes().get(name, {name})} - set(PACKAGES):
             package, *inner = name.split(".")
             place = PACKAGES[package].joinpath(*inner)
-            for file in (place.with_suffix(".py"), place / "__init__.py"):
+            within = PACKAGES[package].joinpath(*inner[:-1])  # of a name in a module
+            for file in (
+                place.with_suffix(".py"),
+                place / "__init__.py",
+                within.with_suffix(".py"),
+            ):
                 if file.is_file() and file not in files:
                     files.add(file)
                     todo.append(file.read_text(encoding="utf-8"))
