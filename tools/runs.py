@@ -78,8 +78,8 @@ def project_files(text: str) -> set[Path]:
         names = set(NAMED.findall(IMPORTED.sub("", source)))
         for module, what in IMPORTED.findall(source):
             names |= {f"{module}.{name}" for name in re.findall(r"\w+", what)}
-        for name in {home for name in names for home in homes().get(name, {name})} - set(PACKAGES):
-            package, *inner = name.split(".")
+        for home in {m for name in names for m in homes().get(name, {name})} - set(PACKAGES):
+            package, *inner = home.split(".")
             place = PACKAGES[package].joinpath(*inner)
             within = PACKAGES[package].joinpath(*inner[:-1])  # of a name in a module
             for file in (
