@@ -161,6 +161,17 @@ def real_data():
     return Path(folder)
 
 
+@pytest.fixture
+def wordnet_files():
+    """Folder of WordNet's files; skips, with the reason, where there is none."""
+    from pidlib.attacks.wordnet import wordnet_folder
+
+    try:
+        return wordnet_folder()
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+
+
 @pytest.fixture(autouse=True)
 def gradients_stay_on():
     """A test that leaves gradients switched off fails itself, not the tests after it."""

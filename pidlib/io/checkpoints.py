@@ -92,6 +92,7 @@ class Checkpoint:
         self._last = monotonic()
 
     def clear(self) -> None:
-        """Remove what was kept."""
-        if self.begun:
+        """Remove what was kept; the card first, which is refused without its tensors."""
+        if self.begun or any(self.folder.glob("sums-*")):
+            (self.folder / CARD).unlink(missing_ok=True)
             rmtree(self.folder)

@@ -23,7 +23,7 @@ from pidlib.models import load_model
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 
 
-def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, monkeypatch):
+def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, wordnet_files, monkeypatch):
     rows = load_nli("snli-test").select(range(14))
     monkeypatch.setattr(fresh_trial, "load_nli", lambda data: rows)
     monkeypatch.setitem(contrast.ESTIMATED_ON, WIENER, 40)
