@@ -49,7 +49,7 @@ def in_two(script, commands):
     launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0"]
     quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     started = [sys.executable, *launch, str(script), json.dumps(commands)]
-    done = subprocess.run(started, capture_output=True, text=True, env=quiet, timeout=300)
+    done = subprocess.run(started, capture_output=True, text=True, env=quiet, timeout=1800)
     assert done.returncode == 0, done.stderr[-2000:]
     rest, found = done.stdout[done.stdout.index("{") :].strip(), []
     while rest:
