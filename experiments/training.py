@@ -109,11 +109,13 @@ def train_lora(
     curve = _resume(out, run, learner)
     unfinished = Checkpoint(out / "unfinished", run, every)
     stored = unfinished.begin({})
+    if stored is None or stored.card["epoch"] <= len(curve):  # that epoch became whole
+        stored = None
+        unfinished.clear()
     for epoch in range(len(curve) + 1, (stop or settings.epochs) + 1):
-        if stored is not None and stored.card["epoch"] != epoch:  # that epoch became whole
-            stored = None
         started = time.perf_counter() - (stored.card["seconds"] if stored else 0.0)
         losses = learner.epoch(epoch, started, stored and stored.tensors, unfinished)
+        stored = None
         learner.model.eval()
         scores = {}
         for name, held in validation.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -159,6 +160,36 @@ def real_data():
     if not folder or not (Path(folder) / "snli-test.jsonl").is_file():
         pytest.skip("PIDLIB_DATA_DIR names no folder with the real files")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def adapters_are_read_once():
+    """Merge each adapter of MiniLM once; who loads it gets a copy of its own."""
+    import pidlib.models as models
+
+    read, shipped = models.load_adapter, {}
+
+    def copied(adapter):
+        if adapter.parent != models.ADAPTERS or not adapter.name.startswith("minilm"):
+            return read(adapter)
+        if adapter not in shipped:
+            shipped[adapter] = read(adapter)
+        return deepcopy(shipped[adapter])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "load_adapter", copied)
+        yield
+
+
+@pytest.fixture
+def wordnet_files():
+    """Folder of WordNet's files; skips, with the reason, where there is none."""
+    from pidlib.attacks.wordnet import wordnet_folder
+
+    try:
+        return wordnet_folder()
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(autouse=True)

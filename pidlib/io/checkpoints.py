@@ -42,11 +42,10 @@ class Checkpoint:
     def begin(self, about: Mapping[str, Any]) -> Kept | None:
         """Take up what was kept of this work; None where nothing was."""
         self._about = json.loads(json.dumps({**self._of, **about}))
-        path = self.folder / CARD
-        if not path.is_file():
+        if not self.begun:
             return None
         with self.reading():
-            card = json.loads(path.read_text(encoding="utf-8"))
+            card = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
             of, file = card["of"], self.folder / card["file"]
             if file.parent != self.folder:
                 raise LookupError(card["file"])
@@ -92,6 +91,7 @@ class Checkpoint:
         self._last = monotonic()
 
     def clear(self) -> None:
-        """Remove what was kept."""
-        if self.begun:
+        """Remove what was kept; the card first, which is refused without its tensors."""
+        if self.begun or any(self.folder.glob("sums-*")):
+            (self.folder / CARD).unlink(missing_ok=True)
             rmtree(self.folder)

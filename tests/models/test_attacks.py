@@ -477,8 +477,7 @@ class Many:
 
 
 @pytest.mark.data
-@pytest.mark.skipif("PIDLIB_DATA_DIR" not in os.environ, reason="PIDLIB_DATA_DIR is not set")
-def test_ppdb_candidates_are_inflected_and_exclude_opposites():
+def test_ppdb_candidates_are_inflected_and_exclude_opposites(real_data):
     from pidlib.attacks.inflections import tags
     from pidlib.attacks.synonyms import candidates
 

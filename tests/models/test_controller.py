@@ -402,7 +402,7 @@ def test_autocast_to_bfloat16(tiny, kind, law):
 @pytest.mark.parametrize(("kind", "law"), [("bert", "residual"), ("llama", "averaged")])
 def test_compiled_models_see_the_control_come_and_go(tiny, kind, law):
     torch.compiler.reset()
-    model, controller = fitted(tiny, kind, model=tiny.model(kind, depth=2), law=law)
+    model, controller = fitted(tiny, kind, model=tiny.model(kind, depth=1), law=law)
     inputs = tiny.inputs(kind, seed=50)
     base = logits(model, inputs)
     with controller.attached(model):

@@ -31,8 +31,8 @@ def test_a_control_is_of_the_adapter_that_ships_and_says_what_it_learnt_from():
 def test_it_brings_back_attacked_text_that_it_never_saw(model, request):
     rows = load_nli("captions", split="test", n=1000)
     results = request.config.rootpath / "book" / "results"
-    attacked = stored_rows(rows, "captions", "textbugger", results, "minilm-nli")[:300]
-    clean = rows.select(range(300))
+    attacked = stored_rows(rows, "captions", "textbugger", results, "minilm-nli")[:100]
+    clean = rows.select(range(100))
     bare = [right_answers(*model, part).mean() for part in (clean, attacked)]
     with load_control("minilm-nli-terminal", model.model).attached(model.model):
         held = [right_answers(*model, part).mean() for part in (clean, attacked)]

@@ -56,18 +56,18 @@ def test_each_map_brings_perturbed_words_nearer_to_their_clean_form(rule):
     from pidlib import load_model, load_nli
 
     model, tokenizer = load_model("minilm-nli")
-    rows = load_nli("captions", split="train", n=120)
+    rows = load_nli("captions", split="train", n=96)
     found = Estimator.fit(
-        model, tokenizer, rows, RandomEdits("typos"), layers=range(4), rule=rule, rho=1.0
+        model, tokenizer, rows, RandomEdits("typos"), layers=[0, 3], rule=rule, rho=1.0
     )
-    assert found.controlled == (0, 1, 2, 3)
+    assert found.controlled == (0, 3)
     for row in found.diagnose():
         assert row["left"] < row["change"]
         assert 0 < row["clean"] < row["change"]
     own = found.measured_on(model, tokenizer, rows, RandomEdits("typos"))
     for measured, told in zip(own.diagnose(), found.diagnose(), strict=True):
         assert measured == pytest.approx(told, rel=1e-6)
-    fresh = load_nli("captions", split="test", n=120)
+    fresh = load_nli("captions", split="test", n=48)
     other = found.measured_on(model, tokenizer, fresh, RandomEdits("typos"))
     assert torch.equal(other.estimates[3].A, found.estimates[3].A)
     for fresh_row, row in zip(other.diagnose(), found.diagnose(), strict=True):

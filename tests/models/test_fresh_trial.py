@@ -23,20 +23,20 @@ from pidlib.models import load_model
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 
 
-def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, monkeypatch):
-    rows = load_nli("snli-test").select(range(14))
+def test_the_answers_are_those_of_the_closed_form(tmp_path, real_data, wordnet_files, monkeypatch):
+    rows = load_nli("snli-test").select(range(8))
     monkeypatch.setattr(fresh_trial, "load_nli", lambda data: rows)
-    monkeypatch.setitem(contrast.ESTIMATED_ON, WIENER, 40)
-    monkeypatch.setattr(contrast, "TUNED_ON", 50)
+    monkeypatch.setitem(contrast.ESTIMATED_ON, WIENER, 12)
+    monkeypatch.setattr(contrast, "TUNED_ON", 16)
     trial = FreshTrial(after=2, rho=2.0)
     result = record(trial, tmp_path, tmp_path / "runs", lambda _: None)
-    names = "none", "P-D 99 %", "Terminal both", "Wiener both", "Wiener both, 50 rows"
+    names = "none", "P-D 99 %", "Terminal both", "Wiener both", "Wiener both, 16 rows"
     assert tuple(result["counts"]) == names
     model, tokenizer = load_model("minilm-nli")
     edits = RandomEdits("both", source=words_for("both", "ppdb"))
     pairs = [dict(row) for row in rows][2:]
     sets = {"clean": pairs, "perturbed": [row for row, _ in perturbed_rows(pairs, edits, 1)]}
-    for name, n in zip(names[3:], (40, 50), strict=True):
+    for name, n in zip(names[3:], (12, 16), strict=True):
         fitted = Estimator.fit(model, tokenizer, fit_rows("snli-test", n), edits, rho=2.0)
         for key, part in sets.items():
             with fitted.attached(model):

@@ -15,12 +15,12 @@ from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
-SIZES = {"ordinary": 6, "one word": 6, "edited": 8, "counterfactual": 6}
+SIZES = {"ordinary": 3, "one word": 3, "edited": 4, "counterfactual": 3}
 
 
 def test_gates_choose_between_two_answers_and_every_swap_counts(tmp_path, real_data):
     trial = FrontierTrial(
-        n=6, edited=8, counterfactual=6, resources="lexicon", strengths=(0.5,), ranks=(), states=(),
+        n=3, edited=4, counterfactual=3, resources="lexicon", strengths=(0.5,), ranks=(), states=(),
         taught=(), fitted_states=(), rhos=(), encodings=("lexicon 4",), rare=(0, 10**9), doubts=(0.0, 1.1), sure=(),
     )  # fmt: skip
     (tmp_path / "contrast-snli-minilm-nli.json").write_bytes(
@@ -36,7 +36,7 @@ def test_gates_choose_between_two_answers_and_every_swap_counts(tmp_path, real_d
         assert never == bits["none "] and always == bits["strength 1"]
 
     model, tokenizer = load_model("minilm-nli")
-    rows = [dict(row) for row in load_nli("snli-test").select(range(3000, 3006))]
+    rows = [dict(row) for row in load_nli("snli-test").select(range(3000, 3003))]
     swaps = 0
     for row, held in zip(rows, bits["none "]["one word"], strict=True):
         of = choices(row["hypothesis"], candidates("lexicon"), 5)

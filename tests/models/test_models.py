@@ -20,6 +20,12 @@ from pidlib.models import (
     training_record,
 )
 
+
+@pytest.fixture(autouse=True)
+def adapters_are_read_each_time(monkeypatch):
+    monkeypatch.setattr("pidlib.models.load_adapter", load_adapter)
+
+
 PAIR = {"premise": "A dog runs in the park.", "hypothesis": "An animal is outdoors.", "label": 0}
 
 

@@ -41,16 +41,15 @@ def here(capsys, words):
     return found
 
 
-def in_two(*started):
+def in_two(script, commands):
     """What some commands print as JSON, in two processes of one thread each."""
     # whatever its name, this starts processes without graphics cards too; --cpu starts one
     launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
     launch += ["--num_cpu_threads_per_process", "1", "--main_process_port", "0"]
     quiet = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, *launch, *started], capture_output=True, text=True, env=quiet, timeout=300
-    )
+    started = [sys.executable, *launch, str(script), json.dumps(commands)]
+    done = subprocess.run(started, capture_output=True, text=True, env=quiet, timeout=1800)
     assert done.returncode == 0, done.stderr[-2000:]
     rest, found = done.stdout[done.stdout.index("{") :].strip(), []
     while rest:
@@ -68,12 +67,11 @@ def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
         fit = ["fit", folders[count], "--n", 60, "--batch-size", 8]
         evaluate = ["evaluate", "--n", 30, "--control", tmp_path / "c1"]
         attack = ["attack", logs[count], "--n", 5, "--recipe", "textbugger"]
-        fit, *rest = ([*map(str, words), "--json"] for words in (fit, evaluate, attack))
+        commands = [[*map(str, words), "--json"] for words in (fit, evaluate, attack)]
         if count == 1:
-            fitted, judged, attacked = (here(capsys, words) for words in (fit, *rest))
+            fitted, judged, attacked = (here(capsys, words) for words in commands)
         else:
-            [fitted] = in_two("-m", "pidlib", *fit)
-            judged, attacked = in_two(str(tmp_path / "both.py"), json.dumps(rest))
+            fitted, judged, attacked = in_two(tmp_path / "both.py", commands)
         found[count] = fitted["rows"], judged["counts"], judged["gain"], attacked["counts"]
     one, two = (PIDController.from_pretrained(folders[k]) for k in (1, 2))
     assert one.origin == two.origin

@@ -1,8 +1,8 @@
 """README.md and book/how-to-run.md are typed in, block by block, as a reader would.
 
-In the checkout, and the README in an installed wheel too. Numbers are made small and what needs
-a graphics card is moved to the processor by the table below; nothing else is changed. What takes
-hours is parsed by the real command line. A block that is not known here fails.
+The README's Python in an installed wheel, all else in the checkout and in this process. Numbers are
+made small and what needs a graphics card is moved to the processor by the table below; nothing else
+is changed. What takes hours is parsed by the real command line. A block that is not known here fails.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import experiments.__main__ as experiments
 import pidlib.cli.app as pidlib
@@ -36,6 +37,7 @@ APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
 COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
 PARSED = {"run", "train"}  # hours
 OWN = "mine.toml"  # a reader's configuration
+FOREIGN = ("PIDLIB_DATA_DIR", "RANK")  # what a reader's environment lacks
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
 SMALL = {
     "README.md": {
@@ -58,7 +60,7 @@ MORE_ROWS = [  # what the three dots stand for
 ]
 TYPED = """
 import json, sys, pidlib
-blocks, space = json.load(sys.stdin)
+blocks, space = json.load(sys.stdin), {}
 for page, line, code in blocks:
     exec(compile("\\n" * line + code, page, "exec"), space)
 print("typed", len(blocks), pidlib.__file__)
@@ -150,7 +152,7 @@ def plan(block: Block) -> list[tuple[str, list[str]]]:
 
 def environment(home: Path) -> dict[str, str]:
     """A reader's environment in which pidlib is the one in a folder, without a network."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PIDLIB_DATA_DIR", "RANK")}
+    kept = {k: v for k, v in os.environ.items() if k not in FOREIGN}
     quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     return kept | quiet | {"PYTHONPATH": str(home), "PYTHONWARNINGS": "ignore"}
 
@@ -163,16 +165,20 @@ def call(words, folder: Path, home: Path, **more) -> str:
     return done.stdout
 
 
-def type_python(page: str, folder: Path, home: Path, *after: Block) -> str:
-    """Type the Python blocks of a page in one session; return what it printed."""
+def python_blocks(page: str) -> list[Block]:
+    """Python blocks of a page with the table's small numbers; there is at least one."""
     blocks = [block for block in small_blocks(page) if block.language == "python"]
     assert blocks
-    blocks += after
-    sent = json.dumps([[(b.page, b.line, b.code) for b in blocks], {"more_rows": MORE_ROWS}])
-    out = call([sys.executable, "-c", TYPED], folder, home, input=sent)
-    *printed, last = out.splitlines()
-    assert last == f"typed {len(blocks)} {home / 'pidlib' / '__init__.py'}"
-    return "\n".join(printed)
+    return blocks
+
+
+@pytest.fixture
+def reader(folder, monkeypatch):
+    """The folder where the reader sits, as this process's own, with a reader's environment."""
+    monkeypatch.chdir(folder)
+    for name in FOREIGN:
+        monkeypatch.delenv(name, raising=False)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -218,32 +224,29 @@ def site(tmp_path_factory):
         return place / "site", set(packed.namelist())
 
 
-def test_python_blocks_of_the_readme(folder):
-    printed = type_python("README.md", folder, ROOT)
-    assert "textfooler, n = 2; accuracy in %" in printed
-    assert (folder / "pd-controller" / "controller.json").is_file()
-
-
-def test_python_blocks_of_how_to_run(folder):
-    printed = type_python("book/how-to-run.md", folder, ROOT)
+def test_python_blocks_of_how_to_run(reader, capsys):
+    space = {"more_rows": MORE_ROWS}
+    for page, line, _, code in python_blocks("book/how-to-run.md"):
+        exec(compile("\n" * line + code, page, "exec"), space)
+    printed = capsys.readouterr().out
     assert f"out of {len(MORE_ROWS) + 1}" in printed and "Terminal control of" in printed
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_shell_blocks(page, folder):
-    env = environment(ROOT)
+def test_shell_blocks(page, reader, monkeypatch):
     for block in small_blocks(page):
         assert block.language in {"python", "bash", *NOT_CODE}, f"{block} is not known here"
         for how, words in plan(block) if block.language == "bash" else []:
             if how == "make":
                 call(["make", "-n", *words], ROOT, ROOT)
             elif how == "set":
-                assert (folder / words[1]).is_dir()
-                env[words[0]] = words[1]
+                assert (reader / words[1]).is_dir()
+                monkeypatch.setenv(*words)
             else:
-                call([sys.executable, "-m", *words], folder, ROOT, env=env)
+                done = CliRunner().invoke(APPS[words[0]], words[1:], catch_exceptions=False)
+                assert done.exit_code == 0, f"{block}: {words}\n{done.output[-3000:]}"
     if page == "book/how-to-run.md":
-        assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
+        assert len((reader / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
 
 
 def test_commands_options_and_extras_in_running_text():
@@ -309,10 +312,15 @@ def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
     code = (
         "from pidlib.cli.doctor import examine\nprint({one.name: one.state for one in examine()})"
     )
-    printed = type_python("README.md", tmp_path, home, Block("doctor", 0, "python", code))
+    blocks = [*python_blocks("README.md"), Block("doctor", 0, "python", code)]
+    sent = json.dumps([[block.page, block.line, block.code] for block in blocks])
+    *printed, last = call([sys.executable, "-c", TYPED], tmp_path, home, input=sent).splitlines()
+    assert last == f"typed {len(blocks)} {home / 'pidlib' / '__init__.py'}"
+    printed = "\n".join(printed)
     assert "textfooler, n = 2; accuracy in %" in printed
     assert "'adapters': 'ok'" in printed and "'controls': 'ok'" in printed
     assert "broken" not in printed
+    assert (tmp_path / "pd-controller" / "controller.json").is_file()
 
 
 def test_the_installed_script_is_the_module(site, tmp_path):
@@ -322,3 +330,8 @@ def test_the_installed_script_is_the_module(site, tmp_path):
     script = call([home / "bin" / "pidlib", "--help"], tmp_path, home)
     assert checkout == module and {"fit", "attack", "doctor"} <= set(module.split())
     assert script.split() == module.replace("python -m pidlib", "pidlib", 1).split()
+
+
+def test_the_experiments_are_a_module(reader):
+    told = call([sys.executable, "-m", "experiments", "budget", "--json"], reader, ROOT)
+    assert json.loads(told)["models"]

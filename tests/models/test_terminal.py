@@ -27,7 +27,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def fitted(model):
-    rows = load_nli("captions", split="train", n=96)
+    rows = load_nli("captions", split="train", n=64)
     before = {name: p.detach().clone() for name, p in model.model.named_parameters()}
     made = Estimator.fit(*model, rows, TYPOS, rho=1.0, rule="terminal", epochs=2, rate=3e-3)
     for name, p in model.model.named_parameters():
@@ -44,7 +44,7 @@ def cost(model, rows, wanted):
 
 
 def test_the_cost_of_new_perturbed_text_falls_and_clean_text_stays(model, fitted):
-    rows = [dict(row) for row in load_nli("captions", split="validation", n=120)]
+    rows = [dict(row) for row in load_nli("captions", split="validation", n=60)]
     changed = [row for row, _ in perturbed_rows(rows, TYPOS, seed=5)]
     wanted = cost(model, rows, None)
     bare = cost(model, changed, wanted)
@@ -125,8 +125,8 @@ def test_broken_off_it_ends_with_the_same_maps(tiny, tmp_path, monkeypatch, step
 
 
 def test_it_can_be_chosen_like_the_closed_forms(model):
-    rows = load_nli("captions", split="train", n=16)
-    held = load_nli("captions", split="validation", n=10)
+    rows = load_nli("captions", split="train", n=8)
+    held = load_nli("captions", split="validation", n=6)
     found = choose(*model, rows, held, TYPOS, rhos=[1.0], loss=1.0, rule="terminal")
     assert [one.last for one in found.tried] == [-1, 5] and found.estimator.rule == "terminal"
 

@@ -176,7 +176,7 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
     folder, _ = run
 
     def tuned(model, tokenizer, rows, held, *rest, **settings):
-        few = rows.select(range(80)), held.select(range(8))
+        few = rows.select(range(32)), held.select(range(8))
         return fine_tuning.choose_fine_tuning(model, tokenizer, *few, *rest, (1e-3,), **settings)
 
     monkeypatch.setattr(fine_tuning, "best_affordable", lambda tried: tried[1])
@@ -184,7 +184,14 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
     monkeypatch.setattr(conditions, "choose_fine_tuning", tuned)
     names = ("fine-tuned", "fine-tuned + Wiener typos", "fine-tuned-in-loop + Wiener typos")
     trial = replace(
-        TRIAL, rivals=names, adaptive=(), placebos=(), restarts=False, wide=False, label="in-loop"
+        TRIAL,
+        adaptive_n=1,
+        rivals=names,
+        adaptive=(),
+        placebos=(),
+        restarts=False,
+        wide=False,
+        label="in-loop",
     )
     assert trial.name == "wiener-captions-minilm-nli-in-loop" and trial.choice == TRIAL.choice
     result = record(trial, folder / "results", folder / "runs", lambda _: None)

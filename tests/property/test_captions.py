@@ -20,10 +20,11 @@ from experiments.captions.realisation import tokens
 from experiments.captions.sampling import scene_key, split_of
 from experiments.captions.scenes import infer
 from pidlib.data.lexicon import FORMS, Lexicon
-from pidlib.data.nli import COLUMNS, load_nli
+from pidlib.data.nli import load_nli
 
 LEXICON = Lexicon.load()
 WORN = ("in", "wearing", "sporting")
+PARTS = ("premise", "hypothesis")
 NUMBERS = {"a": 1, "an": 1, "some": 0, "two": 2, "three": 3, "four": 4}
 
 
@@ -143,15 +144,11 @@ class Reader:
                 assert self.scene[slot] in ("alone", "indoors", "outdoors"), word
 
 
-@cache
-def rows(split):
-    return scenes(split)
-
-
 def test_the_reader_finds_the_scene_behind_every_text():
-    for row in scenes("train", n=3000):
-        for part in ("premise", "hypothesis"):
-            assert Reader(row[part]).scene == row[f"{part}_scene"], row[part]
+    for split in SIZES:
+        for row in scenes(split, n=900):
+            for part in PARTS:
+                assert Reader(row[part]).scene == row[f"{part}_scene"], row[part]
 
 
 @settings(deadline=None, max_examples=300)
@@ -180,22 +177,29 @@ def test_any_seed_gives_balanced_distinct_rows_with_right_labels(seed, split):
         assert split_of(row["premise_scene"]) == split_of(row["hypothesis_scene"]) == split
 
 
-def test_full_splits_are_distinct_balanced_and_share_no_scene():
+def test_full_splits_are_distinct_balanced_rightly_labelled_and_share_no_scene():
+    """Of all that ships, the scenes read back from the texts."""
     keys, texts = {}, {}
     for split, size in SIZES.items():
-        found = rows(split)
+        found = load_nli("captions", split).to_list()
         assert len(found) == size
-        shipped = load_nli("captions", split).to_list()
-        assert shipped == [{key: row[key] for key in COLUMNS} for row in found]
         assert len({(row["premise"], row["hypothesis"]) for row in found}) == size
         counts = np.bincount([row["label"] for row in found])
         assert counts.max() - counts.min() <= 1
-        parts = ("premise", "hypothesis")
-        keys[split] = {scene_key(row[f"{part}_scene"]) for row in found for part in parts}
-        texts[split] = {row[part] for row in found for part in parts}
+        read = {row[part]: Reader(row[part]).scene for row in found for part in PARTS}
+        for row in found:
+            assert infer(*(read[row[part]] for part in PARTS)) == row["label"], row
+        keys[split], texts[split] = {scene_key(scene) for scene in read.values()}, set(read)
+        assert {split_of(scene) for scene in read.values()} == {split}
     for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
         assert not keys[a] & keys[b]
         assert not texts[a] & texts[b]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("split", SIZES)
+def test_every_row_that_ships_is_made_again(split):
+    assert load_nli("captions", split).to_list() == captions(split)
 
 
 def _overlap(row):
@@ -223,7 +227,9 @@ def _lengths(row):
 @cache
 def _features():
     """Sparse feature blocks of 9,000 train and 3,000 test pairs, with their labels."""
-    sets = captions("train", n=9000), captions("test", n=3000)
+    sets = [
+        load_nli("captions", split, n).to_list() for split, n in (("train", 9000), ("test", 3000))
+    ]
     blocks = {}
     for name, take in (("overlap", _overlap), ("length", _lengths)):
         blocks[name] = tuple(np.array([take(row) for row in found], float) for found in sets)

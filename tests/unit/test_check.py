@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from inspect import isfunction
 
 import nbformat
@@ -21,18 +22,22 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 LEAST = 3  # exercises of a chapter of theory
 
 
+@cache
 def exercises():
     """(imports, blank cell, solution) of each exercise, as printed on the page."""
+    found = []
     for path in in_toc():
         cells = nbformat.read(path, as_version=4).cells
         codes = [ast.parse(cell.source).body for cell in cells if cell.cell_type == "code"]
         imports = [node for body in codes for node in body if type(node) in IMPORTS]
         first = "\n".join(map(ast.unparse, imports))
         for cell, after in zip(cells, cells[1:] + [None], strict=True):
-            if cell.cell_type == "code" and (found := BLANK.search(cell.source)):
+            if cell.cell_type == "code" and (blank := BLANK.search(cell.source)):
                 solution = SOLUTION.search(after.source)
-                assert solution, f"{path.stem}: no solution beneath check.{found[1]}"
-                yield pytest.param(first, cell.source, solution[1], id=f"{path.stem}-{found[1]}")
+                assert solution, f"{path.stem}: no solution beneath check.{blank[1]}"
+                name = f"{path.stem}-{blank[1]}"
+                found.append(pytest.param(first, cell.source, solution[1], id=name))
+    return found
 
 
 def verdict(capsys, *sources: str) -> str:
