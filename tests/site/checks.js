@@ -105,21 +105,23 @@ window.checks = (() => {
   function pale() {
     const grounds = new Map(), filled = new Map(), low = new Set();
 
-    /* The colour behind an element's letters, and the share of them that is seen. */
+    /* The colour behind an element's letters, and the share of them that is seen. What a fold hides
+       is judged too, and not laid out for that. */
     function ground(e) {
       if (!e) return { on: [255, 255, 255], seen: 1 };
       if (!grounds.has(e)) {
         const style = getComputedStyle(e), under = ground(e.parentElement);
         const own = colour(style.backgroundColor);
         const on = own[3] ? mixed(own, own[3], under.on) : under.on;
-        grounds.set(e, { on, seen: under.seen * style.opacity, style });
+        const seen = style.display === "none" ? 0 : under.seen * style.opacity;
+        grounds.set(e, { on, seen, style });
       }
       return grounds.get(e);
     }
 
     function say(e, text, letters, { on, seen }) {
       const ink = colour(letters), share = ink[3] * seen;
-      if (share === 0) return;  // shown on demand only
+      if (share === 0) return;  // not shown, or on demand only
       const found = ratio(mixed(ink, share, on), on);
       if (found < LEAST)
         low.add(`${found.toFixed(2)} ${e.tagName}.${e.getAttribute("class")}: ${text.trim().slice(0, 30)}`);
@@ -143,10 +145,9 @@ window.checks = (() => {
       if (judged.has(e) || !words.currentNode.data.trim() || known(e)) continue;
       judged.add(e);
       if (e.closest("script, style, noscript, template, svg, mjx-container, :disabled, option")) continue;
-      if (!e.getClientRects().length) continue;
       const place = ground(e);
       say(e, e.textContent, place.style.color, place);
-      if (e.matches("article :is(p, li, td, dd, figcaption) > a") && !underlined(e))
+      if (place.seen && e.matches("article :is(p, li, td, dd, figcaption) > a") && !underlined(e))
         low.add(`a link is not told from the text: ${begin(e)}`);
     }
 

@@ -170,12 +170,8 @@ def test_every_fold_unfolds(leaf):
     for fold in page.evaluate_handle("checks.kinds()").get_properties().values():
         title, body = fold.query_selector("summary"), fold.query_selector(":scope > :not(summary)")
         title.click()
-        assert body.is_visible()
-        title.press("Enter")
-        assert not body.is_visible()
-        title.press("Space")
         assert body.is_visible() and body.inner_text().strip()
-        title.click()
+        title.press("Enter")
         assert not body.is_visible()
     if leaf.name.startswith("notebooks/"):
         # a chapter has exercises, and they have solutions
@@ -469,7 +465,7 @@ def spoilt(browser, base):
     """A page with everything that the checks look at."""
     context = browser.new_context(viewport={"width": WIDE, "height": HEIGHT}, color_scheme=LIGHT)
     opened = Opened(context, base)
-    opened.go("notebooks/05_error_theorem")
+    opened.go("notebooks/01_dynamics")
     yield opened
     context.close()
 
