@@ -124,7 +124,9 @@ def tab(browser, base):
     context.close()
 
 
-@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PAGES])
+@pytest.fixture(
+    scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PAGES]
+)
 def leaf(request, tab):
     """One page of the book, loaded once for all tests of it, which stay in one worker."""
     tab.wrong.clear()
@@ -416,7 +418,10 @@ def test_the_search_field_opens_by_keyboard_and_finds(opened):
     assert opened.wrong == []
 
 
-FOLD, TITLE = "folds[0].querySelector(':scope > :not(summary)')", "folds[0].querySelector('summary')"
+FOLD, TITLE = (
+    "folds[0].querySelector(':scope > :not(summary)')",
+    "folds[0].querySelector('summary')",
+)
 FAULTS = {  # a check of checks.js, a word of what it says, and what is done to a page
     "pale text": ("pale", "Pale", "add('<p style=\"color: #888\">Pale.</p>')"),
     "text seen through": ("pale", "Pale", "add('<p style=\"opacity: .5\">Pale.</p>')"),
