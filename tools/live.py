@@ -67,6 +67,15 @@ class Blob:
         self.vector(f"{name}.scale", scales)
 
 
+def layers(depth: int) -> dict[str, str]:
+    """Names of the model's layers, and what the page calls them."""
+    names = {"bert.embeddings.LayerNorm": "norm0", "bert.pooler.dense": "pooler"}
+    names["classifier"] = "classifier"
+    for t in range(depth):
+        names |= {f"bert.encoder.layer.{t}.{k}": f"{t}.{v}" for k, v in PIECES.items()}
+    return names
+
+
 def model_into(blob: Blob, model: Any, tokenizer: Any) -> None:
     """Append the classifier and its vocabulary."""
     words = sorted(tokenizer.get_vocab().items(), key=lambda word: word[1])
@@ -80,10 +89,7 @@ def model_into(blob: Blob, model: Any, tokenizer: Any) -> None:
     kinds = parts[f"{of}token_type_embeddings.weight"]
     blob.matrix("places", places)
     blob.matrix("kinds", kinds)
-    layers = {f"{of}LayerNorm": "norm0", "bert.pooler.dense": "pooler", "classifier": "classifier"}
-    for t in range(model.config.num_hidden_layers):
-        layers |= {f"bert.encoder.layer.{t}.{k}": f"{t}.{v}" for k, v in PIECES.items()}
-    for there, here in layers.items():
+    for there, here in layers(model.config.num_hidden_layers).items():
         weight = parts[f"{there}.weight"]
         (blob.vector if weight.dim() == 1 else blob.matrix)(f"{here}.weight", weight)
         blob.vector(f"{here}.bias", parts[f"{there}.bias"])

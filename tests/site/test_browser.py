@@ -1,75 +1,38 @@
-"""Every page in a real browser: wide and narrow, light and dark, with all other hosts refused."""
+"""Every page in a real browser: wide and narrow, light and dark, with all other hosts refused.
+
+A page is loaded once, wide and dark; the other views are made of it by resizing and by its themes.
+What the tests ask of it stands in checks.js.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import time
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
 
 import shape
 from contents import pages
 from pidlib.theory.plants import Plant, respond
 
 PAGES = pages()
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # no other host is reached
+CHECKS = Path(__file__).with_name("checks.js").read_text(encoding="utf-8")
+AXE = AXE_FILE_PATH.read_text(encoding="utf-8")
 WIDE, NARROW, NARROWEST = 1280, 390, 360
-# Each page is opened once in each width, and turned to the other theme there.
-VIEWS = [(WIDE, "light"), (NARROW, "dark")]
-OTHER = {"light": "dark", "dark": "light"}
+HEIGHT = 900
+LIGHT, DARK = "light", "dark"
+VIEWS = [(WIDE, DARK), (WIDE, LIGHT), (NARROW, LIGHT), (NARROW, DARK)]
+COLOUR = ("color-contrast", "link-in-text-block")  # rules of axe that `pale` of checks.js judges
+STILL = "* { transition: none !important; }"
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium: see tests/QUARANTINES.md"),
+    pytest.mark.skipif(shape.BROWSER is None, reason="no Chromium: see tests/QUARANTINES.md"),
 ]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def base(site):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as running:
-        started = running.chromium.launch(executable_path=BROWSER, headless=True, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module", params=VIEWS, ids=[f"{w}-{theme}" for w, theme in VIEWS])
-def view(request, browser):
-    width, theme = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        has_touch=width < 600,
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    context.add_init_script(f"localStorage.mode = localStorage.theme = '{theme}'")
-    context.set_default_timeout(30_000)
-    yield context, width, theme
-    context.close()
 
 
 class Opened:
@@ -77,12 +40,12 @@ class Opened:
 
     def __init__(self, context, own: str):
         self.page, self.own, self.wrong = context.new_page(), own, []
-        page, wrong = self.page, self.wrong
-        page.on("request", self.guard)
-        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        page.on("requestfailed", self.failed)
-        page.on("console", lambda m: m.type == "error" and wrong.append(f"console: {m.text}"))
-        page.on("response", lambda r: r.status >= 400 and wrong.append(f"{r.status}: {r.url}"))
+        self.page.set_default_timeout(30_000)
+        self.page.on("request", self.guard)
+        self.page.on("requestfailed", self.failed)
+        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        self.page.on("console", self.told)
+        self.page.on("response", self.answered)
 
     def guard(self, request):
         if not request.url.startswith((self.own, "data:", "blob:")):
@@ -93,232 +56,172 @@ class Opened:
         if request.failure != "net::ERR_ABORTED":
             self.wrong.append(f"failed: {request.url}")
 
+    def told(self, message):
+        if message.type == "error":
+            self.wrong.append(f"console: {message.text}")
+
+    def answered(self, response):
+        if response.status >= 400:
+            self.wrong.append(f"{response.status}: {response.url}")
+
     def go(self, name: str):
         """Open a page and wait until its figures and its mathematics are drawn."""
         self.page.goto(f"{self.own}{name}.html", wait_until="load")
-        self.page.add_style_tag(content="* { transition: none !important; }")
-        for box in self.page.query_selector_all(".book-plotly"):
-            box.scroll_into_view_if_needed()
-        self.page.wait_for_function(
-            "() => [...document.querySelectorAll('.book-plotly')].every(b => b.dataset.drawn)"
-            " && [...document.querySelectorAll('article .math')]"
-            ".every(m => m.querySelector('mjx-container'))"
-        )
+        self.page.add_style_tag(content=STILL)
+        self.page.evaluate(CHECKS)
+        self.page.evaluate("checks.ready()")
         return self.page
 
     def turn(self, theme: str):
         """Show a theme, as the page's own button does."""
-        root = "document.documentElement.dataset"
-        if self.page.evaluate(f"{root}.theme") != theme:
-            self.page.evaluate(f"{root}.theme = '{theme}'")
-            self.page.wait_for_timeout(100)
+        self.page.evaluate("theme => checks.turn(theme)", theme)
+
+    def check(self, *names: str) -> list[str]:
+        """What checks.js finds wrong."""
+        return self.page.evaluate(f"[{', '.join(f'...checks.{name}()' for name in names)}]")
+
+    def axe(self, **options) -> list[str]:
+        """Serious and critical violations that axe finds."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE)
+        return self.page.evaluate("options => checks.violations(options)", options)
 
 
-@pytest.fixture(scope="module", params=PAGES)
-def leaf(request, view, base):
-    """One page of the book, opened once for all tests of it."""
-    opened = Opened(view[0], base)
-    opened.name = request.param
-    opened.go(request.param)
-    yield opened
-    opened.page.close()
+class Leaf(Opened):
+    """A page of the book, shown in each view."""
+
+    def __init__(self, context, own: str):
+        super().__init__(context, own)
+        self.devtools = context.new_cdp_session(self.page)
+        self.page.goto(f"{own}genindex.html")  # of the site: it may keep what a reader chose
+
+    def open(self, name: str, width: int, theme: str):
+        """Load a page for a width, with a theme that the reader chose before."""
+        self.page.evaluate(f"localStorage.mode = localStorage.theme = '{theme}'")
+        self.resize(width)
+        self.name, self.loaded = name, width
+        self.go(name)
+
+    def resize(self, width: int):
+        """Give the window another width; a narrow one is touched by fingers."""
+        self.page.set_viewport_size({"width": width, "height": HEIGHT})
+        touch = {"enabled": width < WIDE, "maxTouchPoints": 1}
+        self.devtools.send("Emulation.setTouchEmulationEnabled", touch)
+
+    def show(self, width: int, theme: str):
+        """Show a view. Plotly lays a figure out for the width at loading, so it is loaded again."""
+        if width != self.loaded and self.page.query_selector(".book-plotly"):
+            self.open(self.name, width, theme)
+        self.resize(width)
+        self.turn(theme)
 
 
-@pytest.fixture
-def opened(view, base):
-    """A page not opened yet."""
-    fresh = Opened(view[0], base)
-    yield fresh
-    fresh.page.close()
+@pytest.fixture(scope="module")
+def tab(browser, base):
+    """The tab in which the pages are opened one after the other."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    yield Leaf(context, base)
+    context.close()
 
 
-def test_page_is_drawn_and_asks_nobody(leaf, view):
-    _, _, theme = view
-    page = leaf.page
-    assert page.evaluate("document.documentElement.dataset.theme") == theme
-    assert page.locator("mjx-merror").count() == 0
-    for box in page.query_selector_all(".book-plotly"):
-        assert box.query_selector(".main-svg"), "a plotly figure is empty"
-        assert box.evaluate(DRAWN_LINES), "a plotly figure has axes and no line"
-    assert page.evaluate(RAW_TEX) == []
+@pytest.fixture(
+    scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PAGES]
+)
+def leaf(request, tab):
+    """One page of the book, loaded once for all tests of it, which stay in one worker."""
+    tab.wrong.clear()
+    tab.open(request.param, WIDE, DARK)
+    return tab
+
+
+@pytest.fixture(scope="module")
+def views(leaf) -> dict[tuple[int, str], dict[str, list[str]]]:
+    """What is wrong in each view of a page."""
+    found = {}
+    for width, theme in VIEWS:
+        leaf.show(width, theme)
+        outline = ["wide", "cut", "scrolled"] if width == WIDE else ["wide", "cut"]
+        found[width, theme] = {
+            "drawn": leaf.check("empty"), "width": leaf.check(*outline), "text": leaf.check("pale")
+        }  # fmt: skip
+    leaf.page.set_viewport_size({"width": NARROWEST, "height": HEIGHT})
+    found[NARROWEST, theme] = {"width": leaf.check("wide")}
+    leaf.resize(NARROW)
+    return found
+
+
+def faults(views, kind: str) -> dict[tuple[int, str], list[str]]:
+    """The views in which something of a kind is wrong."""
+    return {view: found[kind] for view, found in views.items() if found.get(kind)}
+
+
+def test_page_is_drawn_and_asks_nobody(leaf):
+    assert leaf.page.evaluate("document.documentElement.dataset.theme") == DARK
+    assert leaf.check("empty", "raw") == []
     assert leaf.wrong == []
 
 
-def test_pictures_lead_on_the_chapters_on_models(leaf, view):
-    if view[1] == WIDE:
-        assert shape.faults(leaf.name, leaf.page.evaluate(shape.MEASURE)) == []
+def test_pictures_lead_on_the_chapters_on_models(leaf):
+    assert shape.faults(leaf.name, leaf.page.evaluate(shape.MEASURE)) == []
 
 
-# what plotly draws for a trace: a path, a mark, a bar or a text
-DRAWN_LINES = "b => b.querySelector('.trace path, .point, .js-line, .gl-canvas') !== null"
-RAW_TEX = r"""() => {
-  const found = [], words = document.createTreeWalker(
-    document.querySelector("article"), NodeFilter.SHOW_TEXT);
-  while (words.nextNode()) {
-    const at = words.currentNode.parentElement;
-    if (at.closest("pre, code, script, noscript, style, svg, mjx-container")) continue;
-    const text = words.currentNode.textContent;
-    if (/\$[^$]*[\\_^{][^$]*\$|\\[(\[]|\\(frac|sum|top|alpha|lambda|mathcal|begin)\b/.test(text))
-      found.push(text.trim().slice(0, 60));
-  }
-  return found;
-}"""
-
-
-def test_nothing_is_wider_than_the_screen(leaf, view):
-    _, width, _ = view
+def test_every_fold_unfolds(leaf):
+    """All by one look; one of each kind by mouse and by keyboard."""
     page = leaf.page
-    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(over) <= 0
-    if width == NARROW:
-        page.set_viewport_size({"width": NARROWEST, "height": 900})
-        page.wait_for_timeout(100)
-        assert page.evaluate(over) <= 0
-        page.set_viewport_size({"width": width, "height": 900})
-    assert page.evaluate(CUT_MATHEMATICS) == []
-    if width == WIDE:
-        assert page.evaluate(SCROLLED_EQUATIONS) == []
-
-
-# a formula within a line cannot be scrolled; a displayed one can, which only a telephone should need
-CUT_MATHEMATICS = """() => [...document.querySelectorAll("article span.math")].filter((e) => {
-  const line = e.closest("p, li, td, th, dd, dt, h1, h2, h3, figcaption, div");
-  return e.getBoundingClientRect().right > line.getBoundingClientRect().right + 1;
-}).map((e) => e.parentElement.textContent.slice(0, 60))"""
-SCROLLED_EQUATIONS = """() => [...document.querySelectorAll("mjx-container[display=true]")]
-  .filter((e) => e.scrollWidth > e.clientWidth + 1)
-  .map((e) => (e.closest("[id]") || e).id)"""
-
-
-def test_text_stands_out_from_its_ground(leaf, view):
-    _, _, theme = view
-    for shown in (theme, OTHER[theme]):  # the next test begins with the theme that is left
-        leaf.turn(shown)
-        assert {shown: leaf.page.evaluate(CONTRAST)} == {shown: []}
-
-
-CONTRAST = """() => {
-  const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
-  const lum = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((s, v, k) => s + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const ground = (e) => {
-    for (; e; e = e.parentElement) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      if (c.length === 3 || c[3] >= 0.99) return c;
-    }
-    return [255, 255, 255];
-  };
-  const low = [];
-  // a letter of a figure may stand on a filled shape, such as a cell of a heat map
-  const filled = new Map();
-  const shapes = (svg) => {
-    if (!filled.has(svg)) filled.set(svg, [...svg.querySelectorAll("path")]
-      .filter((p) => !p.closest("defs, [id*='-text_']"))
-      .map((p) => [p.getBoundingClientRect(), getComputedStyle(p)])
-      .filter(([, s]) => /^rgb\\(/.test(s.fill) && +s.opacity * +s.fillOpacity > 0.99)
-      .map(([box, s]) => [box, parse(s.fill)]));
-    return filled.get(svg);
-  };
-  const behind = (e) => {
-    const at = e.getBoundingClientRect(), x = at.x + at.width / 2, y = at.y + at.height / 2;
-    const under = shapes(e.closest("svg")).filter(([box]) => box.left <= x && x <= box.right
-      && box.top <= y && y <= box.bottom && box.width > at.width);
-    return under.length ? under.pop()[1] : ground(e);
-  };
-  const say = (e, colour, text, on = ground(e)) => {
-    const a = lum(parse(colour)), b = lum(on);
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) low.push(`${ratio.toFixed(2)} ${e.tagName}.${e.className}: ` +
-      text.trim().slice(0, 30));
-  };
-  for (const e of document.querySelectorAll(
-      "article p, article li, article td, article th, article h1, article h2, article figcaption," +
-      "article a, article summary, article pre, article pre span, article code, .bd-sidebar a," +
-      ".book-dials span, .book-dials output, .bd-sidebar p, footer p, footer a")) {
-    if (!e.textContent.trim() || !e.getClientRects().length || e.closest(".MathJax")) continue;
-    say(e, getComputedStyle(e).color, e.textContent);
-  }
-  for (const e of document.querySelectorAll("article svg text")) {
-    if (e.textContent.trim()) say(e, getComputedStyle(e).fill, e.textContent);
-  }
-  // matplotlib's letters are shapes
-  for (const e of document.querySelectorAll('.book-svg svg [id*="-text_"] > g')) {
-    const fill = getComputedStyle(e).fill;
-    if (/^rgb\\(/.test(fill)) say(e, fill, e.parentElement.id, behind(e));
-  }
-  return [...new Set(low)].slice(0, 10);
-}"""
-
-
-def test_axe_finds_nothing_serious(leaf, view):
-    """Rules of colour in both themes of the wide page; all others there and on the narrow one."""
-    from axe_playwright_python.base import AXE_FILE_PATH
-
-    _, width, theme = view
-    page = leaf.page
-    page.evaluate(AXE_FILE_PATH.read_text())
-    page.evaluate(LIGHTEN)
-    colour = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
-    asked = {OTHER[theme]: {"runOnly": colour}, theme: {}}
-    if width != WIDE:
-        asked = {theme: {"rules": {"color-contrast": {"enabled": False}}}}
-    for shown, rules in asked.items():
-        leaf.turn(shown)
-        found = page.evaluate(AXE, {"resultTypes": ["violations"], **rules})
-        assert {shown: found} == {shown: []}
-    page.evaluate("window.restore()")
-
-
-# Axe's time grows with the elements. Drawn letters of mathematics and of pictures, which it cannot
-# judge, and the coloured words of programs, which the test of contrast judges, are set aside.
-LIGHTEN = """() => {
-  const heavy = [...document.querySelectorAll("mjx-container, .book-svg svg, article pre")];
-  const kept = heavy.map((e) => [e, [...e.childNodes]]);
-  for (const [e] of kept) e.replaceChildren(e.matches("pre") ? e.textContent : "");
-  window.restore = () => kept.forEach(([e, nodes]) => e.replaceChildren(...nodes));
-}"""
-AXE = """async (options) => (await axe.run(document, options)).violations
-  .filter((v) => ["serious", "critical"].includes(v.impact))
-  .map((v) => `${v.id}: ` + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join("; "))"""
-
-
-OPEN_AROUND = """(box) => {
-  for (let e = box.parentElement; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
-}"""
-
-
-def test_solutions_unfold_by_mouse_and_by_keyboard(leaf, view):
-    page = leaf.page
-    folded = page.query_selector_all("article details:not([hidden] *)")
-    for place, box in enumerate(folded):
-        title = box.query_selector("summary")
-        body = box.query_selector(":scope > :not(summary)")
-        box.evaluate(OPEN_AROUND)  # a fold may stand in a fold
-        assert not body.is_visible()
-        if place % 2:
-            title.click()
-        else:
-            title.focus()
-            title.press("Enter")
+    assert leaf.check("folded") == []
+    for fold in page.evaluate_handle("checks.kinds()").get_properties().values():
+        title, body = fold.query_selector("summary"), fold.query_selector(":scope > :not(summary)")
+        title.click()
         assert body.is_visible() and body.inner_text().strip()
-        box.evaluate("e => e.open = false")
+        title.press("Enter")
+        assert not body.is_visible()
     if leaf.name.startswith("notebooks/"):
-        assert folded, "a chapter has exercises, and they have solutions"
+        # a chapter has exercises, and they have solutions
+        assert page.query_selector("article details")
 
 
-def test_every_cell_can_be_copied(leaf, view):
+def test_every_cell_can_be_copied(leaf):
+    assert leaf.check("uncopied") == []
     page = leaf.page
-    cells = page.query_selector_all("article .cell_input .highlight")
-    assert [c for c in cells if not c.query_selector("button.copybtn")] == []
-    for cell in cells[:1]:
+    if cell := page.query_selector("article .cell_input .highlight"):
         source = cell.query_selector("pre").text_content()
+        page.evaluate("navigator.clipboard.writeText('')")
         cell.query_selector("button.copybtn").evaluate("b => b.click()")
+        page.wait_for_function("async () => await navigator.clipboard.readText() !== ''")
         assert page.evaluate("navigator.clipboard.readText()").strip() == source.strip()
 
 
-def test_arrow_keys_and_mouse_move_every_slider_to_its_stored_picture(leaf):
-    page = leaf.page
+def test_axe_finds_nothing_serious(leaf):
+    """All rules but those of colour; `test_axe_finds_nothing_serious_in_any_view` has them all."""
+    leaf.show(WIDE, LIGHT)
+    off = {rule: {"enabled": False} for rule in COLOUR}
+    assert leaf.axe(rules=off) == []
+
+
+def test_every_dial_moves_a_figure_to_its_stored_picture(leaf):
+    leaf.show(WIDE, LIGHT)
+    move_sliders(leaf.page)
+    choose_from_lists(leaf.page)
+
+
+def test_every_view_is_drawn_and_fits_the_screen(views):
+    assert faults(views, "drawn") == {}
+    assert faults(views, "width") == {}
+
+
+def test_text_stands_out_from_its_ground_in_every_view(views):
+    assert faults(views, "text") == {}
+
+
+def test_every_dial_of_a_narrow_page_moves_a_figure_to_its_stored_picture(leaf):
+    leaf.show(NARROW, DARK)
+    move_sliders(leaf.page)
+    choose_from_lists(leaf.page)
+    assert leaf.wrong == []  # on a page loaded narrow, too
+
+
+def move_sliders(page):
+    """Move each slider by an arrow key and by the mouse; the figure must show what is stored."""
     for box in page.query_selector_all(".book-plotly:has(.book-dials input)"):
         stored = json.loads(box.query_selector("script").text_content())
         sliders = stored["layout"]["sliders"]
@@ -331,16 +234,16 @@ def test_arrow_keys_and_mouse_move_every_slider_to_its_stored_picture(leaf):
             dial.focus()
             dial.press("ArrowRight" if at + 1 < places else "ArrowLeft")
             assert int(dial.input_value()) == (at + 1 if at + 1 < places else at - 1)
-            shows_what_is_stored(page, box, stored, dials, dial, slider)
+            shows_what_is_stored(box, stored, dials, dial, slider)
             long, tall = (dial.bounding_box()[side] for side in ("width", "height"))
             end = 0 if int(dial.input_value()) == places - 1 else places - 1
             dial.click(position={"x": long - 4 if end else 4, "y": tall / 2})
             assert int(dial.input_value()) == end
-            shows_what_is_stored(page, box, stored, dials, dial, slider)
+            shows_what_is_stored(box, stored, dials, dial, slider)
 
 
-def test_lists_show_the_picture_that_is_chosen(leaf):
-    page = leaf.page
+def choose_from_lists(page):
+    """Choose the last entry of each list; the figure must show what is stored."""
     for box in page.query_selector_all(".book-plotly:has(.book-dials select)"):
         stored = json.loads(box.query_selector("script").text_content())
         sliders = stored["layout"]["sliders"]
@@ -350,23 +253,25 @@ def test_lists_show_the_picture_that_is_chosen(leaf):
             labels = [step["label"] for step in slider["steps"]]
             assert chosen.evaluate("s => [...s.options].map(o => o.label)") == labels
             chosen.select_option(label=labels[-1])
-            page.wait_for_timeout(60)
             wanted = stored["layout"]["meta"]["pictures"][place(lists, sliders)]["r"]
-            shown = box.query_selector(".js-plotly-plot").evaluate("d => d.data.map(t => [...t.r])")
-            assert shown == wanted
+            shows(box, [number for trace in wanted for number in trace], "r")
 
 
-def shows_what_is_stored(page, box, stored, dials, dial, slider):
+def shows_what_is_stored(box, stored, dials, dial, slider):
     label = slider["steps"][int(dial.input_value())]["label"]
     assert dial.get_attribute("aria-valuetext").endswith(label)
-    page.wait_for_timeout(60)
-    assert drawn(box) == pytest.approx(picture(stored, dials), abs=1e-9)
+    shows(box, picture(stored, dials))
 
 
-def drawn(box) -> list[float]:
-    """Numbers that plotly shows now."""
-    lines = box.query_selector(".js-plotly-plot").evaluate("d => d.data.map(t => [...t.x, ...t.y])")
-    return [number for line in lines for number in line]
+def shows(box, wanted: list[float], axes: str = "xy", start: int = 0, within: float = 1e-9):
+    """Fail unless plotly comes to show these numbers, from a place on."""
+    read = f"(d) => d.data.flatMap((t) => [...'{axes}'].flatMap((axis) => [...t[axis]]))"
+    for _ in range(100):
+        shown = box.query_selector(".js-plotly-plot").evaluate(read)[start:]
+        if shown == pytest.approx(wanted, abs=within):
+            return
+        time.sleep(0.05)
+    assert shown == pytest.approx(wanted, abs=within)
 
 
 def picture(stored: dict, dials: list) -> list[float]:
@@ -389,6 +294,28 @@ def place(inputs: list, sliders: list) -> int:
     return at
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_axe_finds_nothing_serious_in_any_view(leaf, width, theme):
+    leaf.show(width, theme)
+    assert leaf.axe() == []
+
+
+@pytest.fixture
+def opened(request, browser, base):
+    """A page not opened yet, in a context of its own; wide, or as a test asks."""
+    width = getattr(request, "param", WIDE)
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT}, has_touch=width < WIDE, color_scheme=LIGHT
+    )
+    yield Opened(context, base)
+    context.close()
+
+
+both_widths = pytest.mark.parametrize("opened", [WIDE, NARROW], indirect=True)
+
+
 def test_some_page_has_sliders(site):
     assert [name for name in PAGES if '"sliders":[' in (site / f"{name}.html").read_text()]
 
@@ -402,11 +329,10 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
         for dial, key in zip(dials, keys, strict=True):
             dial.focus()
             dial.press(key)
-        page.wait_for_timeout(60)
         gains = [float(word.text_content()) for word in words]
         run = respond(Plant(), *gains, push=0.5, push_from=15, duration=30)
-        shown = np.clip(run.output[::5], -1, 3)
-        assert drawn(box)[len(shown) :] == pytest.approx(shown.ravel().tolist(), abs=1e-3)
+        output = np.clip(run.output[::5], -1, 3).ravel().tolist()
+        shows(box, output, start=len(output), within=1e-3)
     assert opened.wrong == []
 
 
@@ -432,29 +358,27 @@ def test_figures_follow_the_theme(opened):
     colour = "document.querySelector('.js-plotly-plot')._fullLayout.font.color"
     svg = "getComputedStyle(document.querySelector('.book-svg')).color"
     before = page.evaluate(f"[{colour}, {svg}]")
-    opened.turn(OTHER[page.evaluate("document.documentElement.dataset.theme")])
-    page.wait_for_function(f"{colour} !== '{before[0]}'")
-    assert page.evaluate(svg) != before[1]
+    opened.turn(DARK)
+    after = page.evaluate(f"[{colour}, {svg}]")
+    assert after[0] != before[0] and after[1] != before[1]
     assert opened.wrong == []
 
 
-def test_the_button_turns_the_theme_and_the_next_page_keeps_it(browser, base):
-    context = browser.new_context(viewport={"width": WIDE, "height": 900}, color_scheme="light")
-    opened = Opened(context, base)
+def test_the_button_turns_the_theme_and_the_next_page_keeps_it(opened):
     page = opened.go("book/intro")
     theme = "document.documentElement.dataset.theme"
     button = page.locator(".theme-switch-button:visible").first
     for _ in range(3):  # light, dark and the system's choice take turns
-        if page.evaluate(theme) == "dark":
+        if page.evaluate(theme) == DARK:
             break
         button.click()
-    assert page.evaluate(theme) == "dark"
+    assert page.evaluate(theme) == DARK
     opened.go("book/notation")
-    assert page.evaluate(theme) == "dark"
+    assert page.evaluate(theme) == DARK
     assert opened.wrong == []
-    context.close()
 
 
+@both_widths
 def test_next_and_previous_lead_through_the_book(opened):
     page = opened.go(PAGES[0])
     page.click(".right-next")
@@ -464,9 +388,15 @@ def test_next_and_previous_lead_through_the_book(opened):
     assert opened.wrong == []
 
 
-@pytest.mark.parametrize("from_file", [False, True], ids=["served", "opened as a file"])
-def test_search_finds_riccati(view, base, site, from_file):
-    opened = Opened(view[0], site.as_uri() + "/" if from_file else base)
+@pytest.mark.parametrize(
+    ("opened", "from_file"),
+    [(WIDE, False), (NARROW, True)],
+    indirect=["opened"],
+    ids=["served, wide", "opened as a file, narrow"],
+)
+def test_search_finds_riccati(opened, site, from_file):
+    if from_file:
+        opened.own = site.as_uri() + "/"
     page = opened.page
     page.goto(f"{opened.own}search.html?q=Riccati")
     page.wait_for_selector("#search-results .search-summary:has-text('found')")
@@ -475,10 +405,10 @@ def test_search_finds_riccati(view, base, site, from_file):
     page.locator("#search-results ul.search a[href*='03_riccati']").first.click()
     assert page.text_content("article h1").startswith("3. Riccati")
     assert opened.wrong == []
-    page.close()
 
 
-def test_the_search_field_opens_by_keyboard_and_finds(opened, base):
+@both_widths
+def test_the_search_field_opens_by_keyboard_and_finds(opened):
     page = opened.go("book/glossary")
     page.keyboard.press("Control+k")
     page.locator("dialog[open] input[type=search]").fill("Riccati")
@@ -486,3 +416,69 @@ def test_the_search_field_opens_by_keyboard_and_finds(opened, base):
     page.wait_for_url("**/search.html?q=Riccati*")
     page.wait_for_selector("#search-results ul.search a")
     assert opened.wrong == []
+
+
+FOLD, TITLE = (
+    "folds[0].querySelector(':scope > :not(summary)')",
+    "folds[0].querySelector('summary')",
+)
+FAULTS = {  # a check of checks.js, a word of what it says, and what is done to a page
+    "pale text": ("pale", "Pale", "add('<p style=\"color: #888\">Pale.</p>')"),
+    "text seen through": ("pale", "Pale", "add('<p style=\"opacity: .5\">Pale.</p>')"),
+    "text on a ground of its colour": (
+        "pale", "Pale", "add('<p style=\"color: white; background: rgb(0 0 0 / 30%)\">Pale.</p>')"),
+    "pale text in a fold": ("pale", "Pale", f"{FOLD}.innerHTML = '<i style=\"color: #888\">Pale.</i>'"),
+    "a pale word of a program": (
+        "pale", "SPAN.k", "find('pre').insertAdjacentHTML('beforeend', '<span class=\"k\" "
+        "style=\"color: #888\">for</span>')"),
+    "pale text outside the article": ("pale", "Pale", "find('footer').innerHTML = '<i style=\"color: "
+                                      "#888\">Pale.</i>'"),
+    "a pale letter of a drawing": ("pale", "text_", "find('.book-svg svg [id*=\"-text_\"] > g').style.fill = 'rgb(136, 136, 136)'"),
+    "a pale letter of plotly": ("pale", "text", "find('.book-plotly svg text').style.fill = 'rgb(136, 136, 136)'"),
+    "a link that looks like text": ("pale", "a link", "add('<p>See <a href=\"#\" style=\"color: inherit; text-decoration: none\">there</a>.</p>')"),
+    "what is too wide": ("wide", "wider", "add('<div style=\"width: 5000px\">wide</div>')"),
+    "a formula that is cut": ("cut", "cut", "find('p span.math').style.paddingLeft = '3000px'"),
+    "an equation to be scrolled": ("scrolled", "equation", "find('mjx-container[display=true]').innerHTML = '<div style=\"width: 3000px\">x</div>'"),
+    "a wrong formula": ("empty", "formula", "find('.math').append(document.createElement('mjx-merror'))"),
+    "an empty figure": ("empty", "empty", "find('.js-plotly-plot').remove()"),
+    "a figure without a line": ("empty", "no line", "find('.book-plotly').querySelectorAll('.trace, .point').forEach((e) => e.remove())"),
+    "a formula not set": ("raw", "x_0", "add('<p>so $x_0$ is</p>')"),
+    "an open fold": ("folded", "open at first", "folds[0].open = true"),
+    "a fold without content": ("folded", "or empty", f"{FOLD}.remove()"),
+    "a fold with nothing in it": ("folded", "does not show", f"{FOLD}.replaceChildren()"),
+    "a fold with hidden content": ("folded", "does not show", f"{FOLD}.style.visibility = 'hidden'"),
+    "a fold out of reach of the mouse": ("folded", "out of reach", f"{TITLE}.style.pointerEvents = 'none'"),
+    "a fold out of reach of the keyboard": ("folded", "out of reach", f"{TITLE}.inert = true"),
+    "a cell without its button": ("uncopied", "no button", "find('.copybtn').remove()"),
+    "a picture without words": ("axe", "image-alt", "add('<img src=\"data:,\">')"),
+    "a button without a name": ("axe", "button-name", "add('<button></button>')"),
+    "pale text, seen by axe": ("axe", "color-contrast", "add('<p style=\"color: #888\">Pale.</p>')"),
+}  # fmt: skip
+PLANT = """(fault) => {
+  const article = document.querySelector("article"), whole = article.cloneNode(true);
+  const footer = document.querySelector("footer"), foot = footer.cloneNode(true);
+  const find = (query) => document.querySelector("article").querySelector(query) || document.querySelector(query);
+  const folds = article.querySelectorAll("details:not([hidden] *)");
+  const add = (html) => article.insertAdjacentHTML("beforeend", html);
+  eval(fault);
+  window.mend = () => { article.replaceWith(whole); footer.replaceWith(foot); };
+}"""
+
+
+@pytest.fixture(scope="module")
+def spoilt(browser, base):
+    """A page with everything that the checks look at."""
+    context = browser.new_context(viewport={"width": WIDE, "height": HEIGHT}, color_scheme=LIGHT)
+    opened = Opened(context, base)
+    opened.go("notebooks/01_dynamics")
+    yield opened
+    context.close()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(spoilt, name):
+    check, said, fault = FAULTS[name]
+    spoilt.page.evaluate(PLANT, fault)
+    found = spoilt.axe() if check == "axe" else spoilt.check(check)
+    spoilt.page.evaluate("mend()")
+    assert [text for text in found if said in text], found

@@ -1,13 +1,18 @@
 """The live page answers as the library does, from a file, with nothing asked of anybody.
 
-LIVE_ROWS=all compares all 600 pairs under each control too; by default 100 of them.
+The page's engine is compared with PyTorch under the weights of the page, and these weights with the
+library's, both in PyTorch. The marker `long` lets the engine itself read all pairs.
 """
 
 from __future__ import annotations
 
+import base64
+import copy
 import json
-import os
-from contextlib import nullcontext
+import re
+from contextlib import contextmanager, nullcontext
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,17 +20,20 @@ import torch
 from bs4 import BeautifulSoup
 
 import live
+import shape
 from contents import RESULTS
 from pidlib import load_model, load_nli, read_states
 from pidlib.data.batches import encode
 from pidlib.evaluation.trial_results import stored_rows
-from tests.site.test_browser import AXE, BROWSER, CONTRAST, FLAGS, NARROWEST, pytestmark  # noqa: F401
 
 SIDES = ("premise", "hypothesis")
 CONDITIONS = ("none", "pd", "terminal", "noise")
 CLEAN, CHANGED = 500, 50  # pairs of the test set; of each recipe the first that turned the answer
 SOME = range(0, 600, 6)  # of the 600, under each control
+READ_BY_ENGINE = range(0, 600, 60)  # of the 600, under each condition
 SEED = 3
+WIDE, NARROW, NARROWEST = 1280, 390, 360
+SHORT = "?premise=A dog runs.&hypothesis=An animal moves."  # read quickly, where any text will do
 LARGEST = 36_000_000
 READ = """([rows, condition, more]) => rows.reduce(async (before, row) => {
   const done = await before, answer = await live.read(row, condition, { states: false, ...more });
@@ -37,6 +45,14 @@ ODD = [
     "don't [SEP] [mask] ([CLS]) 3.5% €5 ☃ rеd youոg",
     "a" * 120 + " unhappiness supercalifragilistic",
     "\u00a0two\u2003spaces\ufeffhere\u0085there “quoted” — dash… 𝒳 👍🏽",
+]
+
+
+CHECKS = Path(__file__).with_name("checks.js").read_text(encoding="utf-8")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shape.BROWSER is None, reason="no Chromium: see tests/QUARANTINES.md"),
 ]
 
 
@@ -60,14 +76,73 @@ def pairs() -> list[dict]:
     return [{side: row[side] for side in SIDES} for row in [*rows.select(range(CLEAN)), *changed]]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
+def shipped_numbers(folder: Path) -> tuple[dict, dict[str, torch.Tensor]]:
+    """The manifest of the page's weights, and the numbers by name: whole ones times their scales."""
+    text = (folder / "manifest.js").read_text()
+    manifest = json.loads(text.removeprefix("const liveManifest = ").removesuffix(";\n"))
+    letters = [
+        re.search('"(.*)"', (folder / part["file"]).read_text())[1] for part in manifest["parts"]
+    ]
+    content = b"".join(map(base64.b64decode, letters))
+    stored = {
+        name: torch.from_numpy(np.frombuffer(content, kind, size, start).astype(np.float32))
+        for name, (kind, start, size) in manifest["arrays"].items()
+    }
+    scaled = [name for name in stored if f"{name}.scale" in stored]
+    for name in scaled:
+        scales = stored[f"{name}.scale"]
+        stored[name] = (stored[name].reshape(len(scales), -1) * scales[:, None]).flatten()
+    return manifest, stored
 
-    with sync_playwright() as running:
-        started = running.chromium.launch(executable_path=BROWSER, headless=True, args=FLAGS)
-        yield started
-        started.close()
+
+@pytest.fixture(scope="module")
+def shipped(site, library):
+    """The model with the page's weights, and K and b of the page's controls by state."""
+    manifest, stored = shipped_numbers(site / "_static" / "live")
+    model, width = copy.deepcopy(library[0]), manifest["width"]
+    named = model.state_dict()
+    for there, here in live.layers(manifest["depth"]).items():
+        for part in ("weight", "bias"):
+            named[f"{there}.{part}"].copy_(
+                stored[f"{here}.{part}"].view_as(named[f"{there}.{part}"])
+            )
+    tables = {"words": "word", "places": "position", "kinds": "token_type"}
+    for here, there in tables.items():
+        values = stored[here].view(-1, width)
+        named[f"bert.embeddings.{there}_embeddings.weight"][: len(values)] = values
+    laws = {
+        name: [
+            (
+                stored[f"{name}.{t}"].view(width, width) + stored[f"{name}.{t}.diagonal"].diag(),
+                stored[f"{name}.{t}.offset"],
+            )
+            for t in range(manifest["depth"])
+        ]
+        for name in ("pd", "terminal")
+    }
+    return model, library[1], laws
+
+
+@contextmanager
+def pushed(shipped, condition: str, strength: float):
+    """The model with the page's weights under a condition of the page: u_t is added to x_t."""
+    model, _, laws = shipped
+
+    def push(t, x):
+        gain, offset = laws["pd" if condition == "noise" else condition][t]
+        u = offset - x @ gain.T
+        return x + strength * (noise(t, u, None) if condition == "noise" else u)
+
+    blocks = enumerate(model.bert.encoder.layer) if condition != "none" else ()
+    hooks = [
+        block.register_forward_pre_hook(lambda _, given, t=t: (push(t, given[0]), *given[1:]))
+        for t, block in blocks
+    ]
+    try:
+        yield model
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 class Live:
@@ -158,25 +233,32 @@ def noise(t: int, u: torch.Tensor, _mask) -> torch.Tensor:
     return drawn / drawn.norm(dim=-1, keepdim=True) * u.norm(dim=-1, keepdim=True)
 
 
-def under(library, condition: str, strength: float = 1.0):
+def under(library, condition: str):
     """The library's model under a condition of the page, as a context."""
     model, _, of = library
     if condition == "none":
         return nullcontext()
     if condition == "noise":
         return of["pd"].attached(model, instead=noise)
-    scaled = None if strength == 1.0 else lambda t, u, mask: strength * u
-    return of[condition].attached(model, instead=scaled)
+    return of[condition].attached(model)
 
 
-def by_library(library, rows, condition: str, strength: float = 1.0):
-    model, tokenizer, _ = library
-    shares = []
-    with under(library, condition, strength), torch.inference_mode():
-        for start in range(0, len(rows), 25):
-            logits = model(**encode(tokenizer, rows[start : start + 25])).logits
-            shares += logits.softmax(-1).tolist()
-    return np.array(shares)
+def shares(model, tokenizer, rows) -> np.ndarray:
+    """Probabilities (n, 3) of a model, in PyTorch."""
+    with torch.inference_mode():
+        batches = [rows[start : start + 25] for start in range(0, len(rows), 25)]
+        logits = [model(**encode(tokenizer, batch)).logits for batch in batches]
+    return torch.cat(logits).softmax(-1).numpy()
+
+
+def by_library(library, rows, condition: str) -> np.ndarray:
+    with under(library, condition):
+        return shares(*library[:2], rows)
+
+
+def by_shipped(shipped, rows, condition: str, strength: float = 1.0) -> np.ndarray:
+    with pushed(shipped, condition, strength) as model:
+        return shares(model, shipped[1], rows)
 
 
 def by_page(ready, rows, condition: str, **more):
@@ -187,32 +269,62 @@ def by_page(ready, rows, condition: str, **more):
     return np.array([shares for shares, _ in answers]), [ids for _, ids in answers]
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_the_page_answers_as_the_library_does(ready, library, pairs, condition, record_property):
-    whole = condition == "none" or os.environ.get("LIVE_ROWS") == "all"
-    rows = pairs if whole else [pairs[k] for k in SOME]
-    wanted = by_library(library, rows, condition)
-    shares, ids = by_page(ready, rows, condition)
-    differ = shares.argmax(1) != wanted.argmax(1)
+def agree(found, wanted, record_property):
+    """The same answer to 99 of 100, and probabilities that differ by less than 0.02 on average."""
+    differ = found.argmax(1) != wanted.argmax(1)
     leads = np.sort(wanted[differ])[:, 2] - np.sort(wanted[differ])[:, 1]
-    same = len(rows) - len(leads)
-    off = float(np.abs(shares - wanted).mean())
-    print(
-        f"{condition}: {same} of {len(rows)} answers, probabilities {off:.4f} apart, leads {leads.round(3)}"
+    same, off = len(wanted) - len(leads), float(np.abs(found - wanted).mean())
+    print(f"{same} of {len(wanted)} answers, probabilities {off:.4f} apart, leads {leads.round(3)}")
+    record_property("agreement", f"{same}/{len(wanted)}, {off:.4f}")
+    assert same >= 0.99 * len(wanted) and off < 0.02
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_weights_of_the_page_answer_as_the_library_does(
+    shipped, library, pairs, condition, record_property
+):
+    rows = pairs if condition == "none" else [pairs[k] for k in SOME]
+    found, wanted = (
+        by(of, rows, condition) for by, of in ((by_shipped, shipped), (by_library, library))
     )
-    record_property("agreement", f"{same}/{len(rows)}, {off:.4f}")
-    assert same >= 0.99 * len(rows) and off < 0.02
-    tokenizer = library[1]
-    assert ids == [tokenizer(row["premise"], row["hypothesis"])["input_ids"] for row in rows]
+    agree(found, wanted, record_property)
 
 
-def test_strength_multiplies_the_push(ready, library, pairs):
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_engine_computes_what_pytorch_does_with_the_same_weights(
+    ready, shipped, pairs, condition
+):
+    rows = [pairs[k] for k in READ_BY_ENGINE]
+    found, ids = by_page(ready, rows, condition)
+    assert np.abs(found - by_shipped(shipped, rows, condition)).max() < 1e-4
+    assert ids == [shipped[1](row["premise"], row["hypothesis"])["input_ids"] for row in rows]
+
+
+def test_the_engine_cuts_every_text_as_the_library_does(ready, library, pairs):
+    texts = sorted({row[side] for row in pairs for side in SIDES})
+    cut = "(texts) => Promise.all(texts.map((text) => live.state.engine.ask('cut', text)))"
+    pieces = [
+        [p for word in words for p in word["pieces"]] for words in ready.page.evaluate(cut, texts)
+    ]
+    assert pieces == [library[1].tokenize(text) for text in texts]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_page_answers_all_pairs_as_the_library_does(
+    ready, library, pairs, condition, record_property
+):
+    found, ids = by_page(ready, pairs, condition)
+    agree(found, by_library(library, pairs, condition), record_property)
+    assert ids == [library[1](row["premise"], row["hypothesis"])["input_ids"] for row in pairs]
+
+
+def test_strength_multiplies_the_push(ready, shipped, pairs):
     for condition in ("pd", "terminal"):
-        wanted = by_library(library, pairs[:10], condition, 1.7)
-        shares, _ = by_page(ready, pairs[:10], condition, strength=1.7)
-        assert np.abs(shares - wanted).mean() < 0.02
-    still, _ = by_page(ready, pairs[:3], "noise", strength=0)
-    assert np.allclose(still, by_page(ready, pairs[:3], "none")[0])
+        found, _ = by_page(ready, pairs[:3], condition, strength=1.7)
+        assert np.abs(found - by_shipped(shipped, pairs[:3], condition, 1.7)).max() < 1e-4
+    still, _ = by_page(ready, pairs[:1], "noise", strength=0)
+    assert np.allclose(still, by_page(ready, pairs[:1], "none")[0])
 
 
 def test_odd_texts_are_cut_as_the_library_cuts_them(ready, library):
@@ -238,7 +350,7 @@ def test_states_are_those_of_the_library(ready, library, pairs):
 
 
 def test_the_condition_shown_is_answered_first_and_weights_come_when_asked(opened):
-    shown = opened()
+    shown = opened(SHORT)
     page = shown.go()
     assert not [url for url in shown.asked if "part-" in url]  # loaded only when asked
     page.click("#live-load")
@@ -355,7 +467,7 @@ def test_the_address_is_shown_as_text(opened):
 
 
 def test_bad_texts_are_named_and_the_page_goes_on(opened):
-    shown = opened()
+    shown = opened(SHORT)
     page = shown.load()
     fault = "#live-fault:visible:has-text('{}')"
     page.fill("#live-premise", "  ")
@@ -372,32 +484,31 @@ def test_bad_texts_are_named_and_the_page_goes_on(opened):
     assert shown.wrong == []
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (None, "part-03.js is missing"),
-        ('livePart(3,"AAAA");', "part-03.js is broken: it has another length"),
-        ('livePart(3,"' + "A" * 2_097_152 + '");', "part-03.js is broken: its checksum differs"),
-        ("", "part-03.js is broken: no weights are in it"),
-    ],
-)
-def test_missing_or_broken_weights_are_named(opened, body, said):
-    shown = opened()
-    mended = []
+BROKEN = {  # what takes the place of a part, and what the page says
+    None: "part-03.js is missing",
+    'livePart(3,"AAAA");': "part-03.js is broken: it has another length",
+    'livePart(3,"' + "A" * 2_097_152 + '");': "part-03.js is broken: its checksum differs",
+    "": "part-03.js is broken: no weights are in it",
+}
+
+
+def test_missing_or_broken_weights_are_named(opened):
+    shown, bodies = opened(SHORT), list(BROKEN)
 
     def answer(route):
-        if mended:
+        if not bodies:
             return route.continue_()
-        if body is None:
+        if bodies[0] is None:
             return route.abort()
-        return route.fulfill(body=body, content_type="text/javascript")
+        return route.fulfill(body=bodies[0], content_type="text/javascript")
 
     shown.page.route("**/part-03.js", answer)  # before the page is opened: it is a file
     page = shown.go()
-    page.click("#live-load")
-    page.wait_for_selector(f"#live-fault:visible:has-text('{said}')")
-    page.click("#live-typo")  # the rest of the page works
-    mended.append(True)
+    for said in BROKEN.values():
+        page.click("#live-load")
+        page.wait_for_selector(f"#live-fault:visible:has-text('{said}')")
+        bodies.pop(0)
+        page.click("#live-typo")  # the rest of the page works
     page.click("#live-load")
     shown.settled()
     assert not page.is_visible("#live-fault")
@@ -413,7 +524,7 @@ def test_without_the_manifest_the_page_says_so(opened):
 
 
 def test_a_download_can_be_cancelled_and_begun_again(opened):
-    shown = opened()
+    shown = opened(SHORT)
     held = []
 
     def hold(route):
@@ -445,7 +556,7 @@ def test_a_browser_without_workers_is_told(opened):
 
 
 def test_keyboard_alone_reaches_everything(opened):
-    shown = opened()
+    shown = opened(SHORT)
     page = shown.go()
     page.focus("#live-load")
     page.keyboard.press("Enter")
@@ -509,18 +620,21 @@ def test_an_attack_shows_its_steps(opened):
     assert shown.wrong == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_answered_page_can_be_read_by_all(opened, width, theme):
+def test_the_answered_page_can_be_read_by_all(opened):
     from axe_playwright_python.base import AXE_FILE_PATH
 
-    shown = opened(width=width, before=f"localStorage.mode = localStorage.theme = '{theme}'")
+    shown = opened(SHORT, before="localStorage.mode = localStorage.theme = 'dark'")
     page = shown.load()
-    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.add_style_tag(content="* { transition: none !important; }")
+    page.evaluate(CHECKS)
     page.evaluate(AXE_FILE_PATH.read_text())
-    assert page.evaluate(AXE, {"resultTypes": ["violations"]}) == []
-    assert page.evaluate(CONTRAST) == []
-    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(over) <= 0
+    for width, theme in product((WIDE, NARROW), ("dark", "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("theme => checks.turn(theme)", theme)
+        found = page.evaluate(
+            "async () => [...await checks.violations(), ...checks.pale(), ...checks.wide()]"
+        )
+        assert {(width, theme): found} == {(width, theme): []}
     page.set_viewport_size({"width": NARROWEST, "height": 900})
-    assert page.evaluate(over) <= 0
+    assert page.evaluate("checks.wide()") == []

@@ -50,7 +50,7 @@ def built(root, notebook, capfd, **changes) -> tuple[int, str]:
     (root / "book/intro.md").write_text("# A book\n")
     (root / "notebooks").mkdir()
     write(notebook, root / "notebooks/01_a.ipynb")
-    status = sphinx([], environment() | {"BOOK_STORED_OUTPUTS": "1"}, root)
+    status = sphinx([], environment() | {"BOOK_SITE_OUTPUTS": "1"}, root)
     return status, "".join(capfd.readouterr())
 
 
