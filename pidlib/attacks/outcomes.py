@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import NonNegativeInt
 
 from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.io.files import as_json
 from pidlib.io.strict_json import parse_json, read_record
 
 SCHEMA = "pidlib-outcomes/1"
@@ -120,7 +121,7 @@ class OutcomeLog:
         made: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
-        configuration = json.loads(json.dumps(configuration))
+        configuration = as_json(configuration)
         self.done: dict[int, Outcome] = {}
         if self.path.is_file() and self.path.read_bytes().count(b"\n"):
             header, outcomes, whole_bytes = read_outcomes(self.path)

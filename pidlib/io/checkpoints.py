@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -14,9 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pidlib.io.files import check_sha256, write_json, write_tensors
+from pidlib.io.files import as_json, check_sha256, write_json, write_tensors
 
 CARD = "fit.json"
+_SUMS = re.compile(r"sums-\d+\.safetensors(\.partial)?")
 _FOREIGN = (
     TypeError, AttributeError, LookupError, ArithmeticError, UnicodeDecodeError, RuntimeError,
     json.JSONDecodeError, SafetensorError,
@@ -41,7 +42,7 @@ class Checkpoint:
 
     def begin(self, about: Mapping[str, Any]) -> Kept | None:
         """Take up what was kept of this work; None where nothing was."""
-        self._about = json.loads(json.dumps({**self._of, **about}))
+        self._about = as_json({**self._of, **about})
         path = self.folder / CARD
         if not path.is_file():
             return None
@@ -86,12 +87,19 @@ class Checkpoint:
         digest = write_tensors(file, tensors)
         head = {"of": self._about, "file": file.name, "sha256": digest, "place": place}
         write_json(self.folder / CARD, head | card)
-        for old in self.folder.glob("sums-*"):
-            if old.name != file.name:
-                old.unlink()
+        self._remove_sums(but=file.name)
         self._last = monotonic()
 
     def clear(self) -> None:
-        """Remove what was kept."""
-        if self.begun:
-            rmtree(self.folder)
+        """Remove what was kept, and the folder if nothing else is in it."""
+        if not self.begun:
+            return
+        (self.folder / CARD).unlink()
+        self._remove_sums()
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _remove_sums(self, but: str = "") -> None:
+        for path in self.folder.iterdir():
+            if _SUMS.fullmatch(path.name) and path.name != but:
+                path.unlink()
