@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
+from warnings import warn
 
 import torch
 from torch import Tensor
@@ -128,12 +129,15 @@ def learn(
             if order is None and getattr(model, "can_generate", bool)():
                 inputs = uncached(model, inputs, logits_to_keep=1)  # no more than it must give
             values, mask, logits = read_states(model, inputs, blocks)
+            places = getattr(batch, "indices", None)
+            if places is None:
+                places = range(sums.counts["rows"], sums.counts["rows"] + len(mask))
             sums.counts["batches"] += 1
             sums.counts["rows"] += len(mask)
             sums.counts["truncated"] += getattr(batch, "truncated", 0)
             _check_finite(values, mask, blocks.names)
             if order is not None:
-                mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
+                mask = mask & _right(logits, batch.labels, places, order).to(mask.device)[:, None]
             sums.add(values, after_first(mask, skip_first))
         if checkpoint:
             sums.keep(checkpoint)
@@ -157,6 +161,12 @@ def learn(
         )
     first = sums.moments["P"][0]
     counts |= {"tokens": first.tokens, "width": first.width}
+    if first.tokens < first.width:
+        warn(
+            f"{first.tokens} tokens for {first.width} directions: the subspaces hold these tokens and "
+            "little else; give more rows",
+            stacklevel=3,
+        )
     return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
 
 
@@ -171,7 +181,10 @@ def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin
     return Eigenbases(values, vectors, origin)
 
 
-def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:
+def _right(
+    logits: Tensor | None, labels: Tensor | None, places: Iterable[int], order: list[int]
+) -> Tensor:
+    """Which rows of a batch are classified correctly; `places` name the rows in errors."""
     if labels is None:
         raise ValueError(
             "the rows carry no label, a number that tells correctly classified rows from others; "
@@ -182,7 +195,7 @@ def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Te
             "the model returns no logits (rows, labels): it is not a sequence classifier; use one, "
             "or pass correct_only=False to fit on all rows"
         )
-    check_labels(labels.tolist(), len(order))
+    check_labels(labels.tolist(), len(order), places)
     return logits[:, order].argmax(-1).cpu() == labels.cpu()
 
 

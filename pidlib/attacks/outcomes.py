@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import NonNegativeInt
 
 from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.data.rows import as_rows
 from pidlib.io.files import as_json
 from pidlib.io.strict_json import parse_json, read_record
 
@@ -174,6 +175,7 @@ def transfer_rows(
 
     Source: §3.1 (examples made against the uncontrolled model).
     """
+    rows = as_rows(rows)
     places = {int(k): place for place, k in enumerate(range(len(rows)) if ids is None else ids)}
     attacked = []
     for outcome in outcomes:
