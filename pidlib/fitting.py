@@ -172,13 +172,17 @@ def learn(
 
 def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:
     """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
-    values, vectors = {}, {}
+    values, vectors, first = {}, {}, _spectrum(moments["P"][0])  # x_0 is that of all terms
     for term, states in moments.items():
-        spectra = [spectrum(of.embedding.cpu() / of.tokens) for of in states]
+        spectra = [first, *map(_spectrum, states[1:])]
         values[term] = torch.stack([sizes for sizes, _ in spectra])
         most = max(rank_for(v, keep) for v in values[term]) if keep != 1.0 else origin.width
         vectors[term] = torch.stack([frame[:, :most].float() for _, frame in spectra])
     return Eigenbases(values, vectors, origin)
+
+
+def _spectrum(of: Moments) -> tuple[Tensor, Tensor]:
+    return spectrum(of.embedding.cpu() / of.tokens)
 
 
 def _right(

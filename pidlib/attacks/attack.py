@@ -10,6 +10,7 @@ from warnings import warn
 from pidlib.attacks.attacker import Engine, Explanation
 from pidlib.attacks.outcomes import Outcome, OutcomeLog
 from pidlib.attacks.synonyms import RESOURCES
+from pidlib.data.batches import positions_of, token_lengths
 from pidlib.data.edits import row_hash, word_spans
 from pidlib.data.labels import label_names
 from pidlib.data.perturbations import Candidates
@@ -72,6 +73,7 @@ def attack(
             f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
             "them for the text as it is (None: no limit)"
         )
+    token_lengths(tokenizer, rows, max_length, positions_of(model))  # refuses what is too long
     from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
 
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)

@@ -113,15 +113,8 @@ def batches(
     source, start = stream_rows(rows), 0
     size = None if isinstance(rows, Sized) else WINDOW * batch_size
     while window := list(islice(source, size)):
-        first, second = texts(window)
-        encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
-        lengths = np.array([len(ids) for ids in encoded])
+        lengths = token_lengths(tokenizer, window, max_length, positions, start)
         order = np.argsort(-lengths, kind="stable")
-        if positions is not None and min(lengths[order[0]], max_length) > positions:
-            raise ValueError(
-                f"row {start + order[0]} has {lengths[order[0]]} tokens, and the model positions for "
-                f"{positions}; give max_length={positions}, or shorter texts"
-            )
         for part in np.split(order, range(batch_size, len(order), batch_size)):
             chosen = [window[k] for k in part]
             yield Batch(
@@ -133,6 +126,25 @@ def batches(
         start += len(window)
     if not start:
         raise ValueError("there are no rows: give at least one example")
+
+
+def token_lengths(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    max_length: int = MAX_LENGTH,
+    positions: int | None = None,
+    start: int = 0,
+) -> np.ndarray:
+    """Tokens (N,) of each row, uncut; one that a model has too few positions for is refused by name."""
+    encoded = tokenizer(*texts(rows), truncation=False, verbose=False)["input_ids"]
+    lengths = np.array([len(ids) for ids in encoded])
+    longest = int(lengths.argmax())
+    if positions is not None and min(lengths[longest], max_length) > positions:
+        raise ValueError(
+            f"row {start + longest} has {lengths[longest]} tokens, and the model positions for "
+            f"{positions}; give max_length={positions}, or shorter texts"
+        )
+    return lengths
 
 
 def recalled(memory: dict, keys: Sequence[Any], ask: Callable[[list], Iterable[Any]]) -> list:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from pidlib.bases import Card, Origin, checksums
 from pidlib.controller import Controller, free_blocks
 from pidlib.data.alignment import position_units
-from pidlib.data.batches import MAX_LENGTH
+from pidlib.data.batches import MAX_LENGTH, positions_of, token_lengths
 from pidlib.data.perturbations import Perturb, described
 from pidlib.data.rows import as_rows
 from pidlib.diagnosis import Records
@@ -125,6 +125,7 @@ class Estimator(Controller):
         """Fit on clean text and random changes of it; labels are not used."""
         found, chosen = _checked(model, blocks, layers, rows, rule)
         rows = as_rows(rows)
+        token_lengths(tokenizer, rows, max_length, positions_of(model))  # refuses what is too long
         if rho is None:
             rho = 1.0 if rule == TERMINAL else 0.5
         _check_thin(found, skip_first, rank, rule)

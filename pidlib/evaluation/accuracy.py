@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pidlib.data.batches import batches, input_device
+from pidlib.data.batches import batches, input_device, positions_of
 from pidlib.data.labels import label_names, label_order
 from pidlib.data.rows import as_rows
 
@@ -242,10 +242,11 @@ def scores(
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
-    order = torch.tensor(label_order(model.config), device=input_device(model))
-    rows = as_rows(rows)
+    device, rows = input_device(model), as_rows(rows)
+    order = torch.tensor(label_order(model.config), device=device)
+    stream = batches(tokenizer, rows, batch_size, device=device, positions=positions_of(model))
     logits = np.empty((len(rows), len(order)), dtype=np.float32)
     with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
+        for batch in stream:
             logits[batch.indices] = model(**batch.inputs).logits[:, order].float().cpu().numpy()
     return logits

@@ -223,7 +223,11 @@ def test_fit_does_not_depend_on_padding_side_or_batches(tiny, kind):
     fits = [
         # an encoder answers from its first token, so left padding would change what is correct
         PIDController.fit(
-            model, tiny.tokenizer(side), rows, scheme="PID", batch_size=size,
+            model,
+            tiny.tokenizer(side),
+            rows,
+            scheme="PID",
+            batch_size=size,
             correct_only=kind == "opt",
         )  # fmt: skip
         for side, size in (("left", 7), ("right", 7), ("right", 40))

@@ -69,7 +69,9 @@ def test_single_sentences():
     for kind in (list, np.array, pandas.Series):
         assert as_rows(kind(["A dog.", "A man."])) == expected
     assert as_rows({"text": ["A dog.", "A man."]}) == expected
-    assert as_rows([{"text": "A dog.", "text_pair": None}]) == [{"text": "A dog.", "text_pair": None}]
+    assert as_rows([{"text": "A dog.", "text_pair": None}]) == [
+        {"text": "A dog.", "text_pair": None}
+    ]
 
 
 def test_names_of_another_task():
