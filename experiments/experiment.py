@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pidlib.evaluation.results import configuration_hash, write_result
-from pidlib.io.files import write_json
+from pidlib.io.files import as_json, write_json
 from pidlib.io.strict_json import explained
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -64,8 +64,7 @@ class Experiment:
     @property
     def configuration(self) -> dict[str, Any]:
         """All that decides the outcome besides data and model, as JSON holds it."""
-        given = {k: v for k, v in asdict(self).items() if v or k not in self.later}
-        return json.loads(json.dumps(given))
+        return as_json({k: v for k, v in asdict(self).items() if v or k not in self.later})
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Do the work; finished parts of it are kept in `runs`."""
@@ -98,8 +97,8 @@ def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> Non
 def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -> dict[str, Any]:
     """What was computed under some settings: read from a file that tells them, or computed now."""
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if stored.get("of") != settings:
-        stored = {"of": settings} | compute()
+    if stored.get("of") != as_json(settings):
+        stored = as_json({"of": settings} | compute())
         write_json(path, stored)  # last: the work is whole
     return {key: value for key, value in stored.items() if key != "of"}
 
@@ -110,7 +109,7 @@ def one_by_one(
     """An answer to each row, kept in a line of a file as soon as it is there, and asked once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    if lines and json.loads(lines[0]) != json.loads(json.dumps(settings)):
+    if lines and json.loads(lines[0]) != as_json(settings):
         raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
     yield from map(json.loads, lines[1:])
     with path.open("a", encoding="utf-8") as file:

@@ -55,6 +55,10 @@ class Controller:
     summary: Callable[[], str]
     diagnose: Callable[[], Any]
 
+    def __repr__(self) -> str:
+        """Name and summary on one line."""
+        return f"<{type(self).__name__}: {self.summary()}>"
+
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder of JSON and safetensors, whole or not at all, and a README.md if there is none."""
         write_folder(Path(folder), self.FORMAT, origin=asdict(self.origin), **self._contents())

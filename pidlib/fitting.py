@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
+from warnings import warn
 
 import torch
 from torch import Tensor
@@ -128,12 +129,15 @@ def learn(
             if order is None and getattr(model, "can_generate", bool)():
                 inputs = uncached(model, inputs, logits_to_keep=1)  # no more than it must give
             values, mask, logits = read_states(model, inputs, blocks)
+            places = getattr(batch, "indices", None)
+            if places is None:
+                places = range(sums.counts["rows"], sums.counts["rows"] + len(mask))
             sums.counts["batches"] += 1
             sums.counts["rows"] += len(mask)
             sums.counts["truncated"] += getattr(batch, "truncated", 0)
             _check_finite(values, mask, blocks.names)
             if order is not None:
-                mask = mask & _right(logits, batch.labels, order).to(mask.device)[:, None]
+                mask = mask & _right(logits, batch.labels, places, order).to(mask.device)[:, None]
             sums.add(values, after_first(mask, skip_first))
         if checkpoint:
             sums.keep(checkpoint)
@@ -157,21 +161,34 @@ def learn(
         )
     first = sums.moments["P"][0]
     counts |= {"tokens": first.tokens, "width": first.width}
+    if first.tokens < first.width:
+        warn(
+            f"{first.tokens} tokens for {first.width} directions: the subspaces hold these tokens and "
+            "little else; give more rows",
+            stacklevel=3,
+        )
     return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
 
 
 def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:
     """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
-    values, vectors = {}, {}
+    values, vectors, first = {}, {}, _spectrum(moments["P"][0])  # x_0 is that of all terms
     for term, states in moments.items():
-        spectra = [spectrum(of.embedding.cpu() / of.tokens) for of in states]
+        spectra = [first, *map(_spectrum, states[1:])]
         values[term] = torch.stack([sizes for sizes, _ in spectra])
         most = max(rank_for(v, keep) for v in values[term]) if keep != 1.0 else origin.width
         vectors[term] = torch.stack([frame[:, :most].float() for _, frame in spectra])
     return Eigenbases(values, vectors, origin)
 
 
-def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Tensor:
+def _spectrum(of: Moments) -> tuple[Tensor, Tensor]:
+    return spectrum(of.embedding.cpu() / of.tokens)
+
+
+def _right(
+    logits: Tensor | None, labels: Tensor | None, places: Iterable[int], order: list[int]
+) -> Tensor:
+    """Which rows of a batch are classified correctly; `places` name the rows in errors."""
     if labels is None:
         raise ValueError(
             "the rows carry no label, a number that tells correctly classified rows from others; "
@@ -182,7 +199,7 @@ def _right(logits: Tensor | None, labels: Tensor | None, order: list[int]) -> Te
             "the model returns no logits (rows, labels): it is not a sequence classifier; use one, "
             "or pass correct_only=False to fit on all rows"
         )
-    check_labels(labels.tolist(), len(order))
+    check_labels(labels.tolist(), len(order), places)
     return logits[:, order].argmax(-1).cpu() == labels.cpu()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from pidlib import laws
 from pidlib.bases import Card, Eigenbases, Origin, layout
 from pidlib.controller import Controller, free_blocks
-from pidlib.data.batches import MAX_LENGTH, batches, input_device
+from pidlib.data.batches import MAX_LENGTH, batches, input_device, positions_of
+from pidlib.data.labels import label_names
+from pidlib.data.rows import as_rows, stream_rows
 from pidlib.diagnosis import Diagnosis
 from pidlib.fitting import Accumulators, learn
 from pidlib.gain import Gain
@@ -49,7 +51,7 @@ class _Card(Card):
     settings: _Settings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PIDController(Controller):
     """A feedback that pulls hidden states towards where clean text leaves them.
 
@@ -109,10 +111,20 @@ class PIDController(Controller):
         cls,
         model: nn.Module,
         tokenizer: Any,
-        rows: Iterable[Mapping[str, Any]],
+        rows: Any,
         *,
+        scheme: str = scheme,
+        variance: float = variance,
+        c: float = c,
+        law: str = law,
+        gains: str | Mapping[str, float] = gains,
+        layers: str | Sequence[int] | None = layers,
+        skip_first: int = skip_first,
+        allow_expanding: bool = allow_expanding,
         batch_size: int = 32,
         max_length: int = MAX_LENGTH,
+        correct_only: bool = True,
+        progress: bool | None = None,
         **options: Any,
     ) -> Self:
         """Fit a controller on clean text, in one pass.
@@ -123,23 +135,56 @@ class PIDController(Controller):
             A sequence classifier of transformers in evaluation mode, and its tokenizer; with
             `correct_only=False` any model, such as a language model.
         rows : iterable of mappings with `premise`, `hypothesis` (or `text`) and `label`
-            With `correct_only=False` labels are not read.
+            A data set, a slice of one, a data frame; the label a number or a name. With
+            `correct_only=False` labels are not read, and plain texts do.
             A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
+        scheme, variance, c, law, gains, layers, skip_first, allow_expanding
+            Settings of the class; `retune` changes all but `skip_first` without a new fit.
         batch_size, max_length : int, rows per batch and tokens per row
+        correct_only : bool, use only rows that the model classifies correctly
+        progress : bool, optional, show a bar on standard error; by default on a terminal
         options
-            Settings of the class, which `retune` can change later; and what `from_batches` takes.
+            What `from_batches` takes besides: `blocks`, `terms`, `keep`, `checkpoint`, `merge`.
 
         Raises
         ------
         ValueError
             A setting out of range, a model in training mode or with a controller attached, no rows,
-            labels that do not fit, no row classified correctly, states with NaN.
+            rows of another kind, labels that do not fit, more tokens in a row than the model has
+            positions, no row classified correctly, states with NaN.
+
+        Warns
+        -----
+        UserWarning
+            Fewer tokens than a state has directions: the subspaces hold these tokens and no more.
 
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it mixes
         positions across padding and undoes causality.
         """
-        stream = batches(tokenizer, rows, batch_size, max_length, input_device(model))
-        return cls.from_batches(model, stream, **options)
+        from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
+
+        names = label_names(model.config) if correct_only else None
+        held = isinstance(rows, Sized)
+        rows = as_rows(rows, names) if held else stream_rows(rows, names)
+        stream = batches(
+            tokenizer, rows, batch_size, max_length, input_device(model), positions_of(model)
+        )
+        total = -(-len(rows) // batch_size) if held else None
+        hidden = None if progress is None else not progress  # None: where nobody would see it
+        return cls.from_batches(
+            model,
+            tqdm(stream, "fit", total, leave=False, unit="batch", disable=hidden),
+            correct_only=correct_only,
+            scheme=scheme,
+            variance=variance,
+            c=c,
+            law=law,
+            gains=gains,
+            layers=layers,
+            skip_first=skip_first,
+            allow_expanding=allow_expanding,
+            **options,
+        )
 
     @classmethod
     def from_batches(
@@ -148,7 +193,7 @@ class PIDController(Controller):
         stream: Iterable[Any],
         *,
         blocks: str | nn.ModuleList | None = None,
-        terms: str = "PID",
+        terms: str | None = None,
         keep: float = 1.0,
         correct_only: bool = True,
         checkpoint: Checkpoint | None = None,
@@ -162,29 +207,31 @@ class PIDController(Controller):
         model, blocks
             As for `pidlib.find_blocks`.
         stream : iterable of objects with `inputs` (arguments of the forward) and `labels` (B,)
-        terms, keep : str, float
-            Bases to learn; share of variance up to which eigenvectors are kept.
+            Places of the rows, if `indices` (B,) tells them, are named in errors.
+        terms : str, optional
+            Bases to learn besides P; by default those of the scheme. "PID" lets `retune` choose any.
+        keep : float, share of variance up to which eigenvectors are kept
         correct_only : bool, use only rows that the model classifies correctly
         checkpoint, merge : Checkpoint, callable, optional
             Keeps the sums now and then; adds the sums of other processes.
         settings
-            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `skip_first`.
+            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `skip_first`,
+            `allow_expanding`.
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
-        learnt = {"P", *laws.parse_scheme(terms).split("-")}
-        settings = _checked(DEFAULTS | settings, learnt, found.depth, kind)
+        settings = DEFAULTS | _known(settings)
+        terms = laws.parse_scheme(settings["scheme"] if terms is None else terms)
+        learnt = "".join(sorted({"P", *terms.split("-")}, key="PID".index))
+        settings = _checked(settings, learnt, found.depth, kind)
         skip = settings["skip_first"]
-        how = (terms, keep, correct_only, blocks is not None, checkpoint, merge, skip)
+        how = (learnt, keep, correct_only, blocks is not None, checkpoint, merge, skip)
         return cls(learn(found, stream, *how), **settings)
 
     def retune(self, **settings: Any) -> Self:
         """Return a controller with other settings and the same bases, without a new fit."""
-        unknown = set(settings) - set(DEFAULTS)
-        if unknown:
-            raise TypeError(f"unknown settings {sorted(unknown)}")
-        return replace(self, **settings)
+        return replace(self, **_known(settings))
 
     @property
     def origin(self) -> Origin:
@@ -277,6 +324,13 @@ class PIDController(Controller):
 
 DEFAULTS = {field.name: field.default for field in fields(PIDController) if field.name != "bases"}
 """Settings of a controller, as they are when left out."""
+
+
+def _known(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, if all are known by name."""
+    if unknown := sorted(set(settings) - set(DEFAULTS)):
+        raise TypeError(f"unknown settings {unknown}; known: {list(DEFAULTS)}")
+    return settings
 
 
 def _checked(

@@ -50,7 +50,8 @@ class ControlBenchmark(Experiment):
             fits.append(fit_cost(size))
             report(f"a fit: {fits[-1]}")
         model, tokenizer = load_model(MODEL)
-        controller = PIDController.fit(model, tokenizer, load_nli("captions", n=self.sizes[-1]))
+        rows = load_nli("captions", n=self.sizes[-1])
+        controller = PIDController.fit(model, tokenizer, rows, terms="PID")
         texts = load_nli("captions", split="test", n=128)
         controls = {}
         for key, change in self.settings.items():

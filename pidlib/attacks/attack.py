@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from pidlib.attacks.attacker import Engine, Explanation
 from pidlib.attacks.outcomes import Outcome, OutcomeLog
 from pidlib.attacks.synonyms import RESOURCES
-from pidlib.data.batches import texts
-from pidlib.data.edits import row_hash
-from pidlib.data.labels import check_labels, label_order
+from pidlib.data.batches import positions_of, token_lengths
+from pidlib.data.edits import row_hash, word_spans
+from pidlib.data.labels import label_names
 from pidlib.data.perturbations import Candidates
+from pidlib.data.rows import as_rows, text_keys
+from pidlib.io.strict_json import told
 
 RECIPES = ("a2t", "pso", "textbugger", "textfooler")
 
@@ -45,8 +48,9 @@ def attack(
         Sequence classifier with named labels. With a controller attached, the attacker sees
         the controlled model (an adaptive attack); without, the examples can be shown to a
         controlled model afterwards (a transfer attack, the paper's protocol).
-    rows : sequence of mappings with `label` and `premise` and `hypothesis`, or `text`
-        TextBugger changes premise and hypothesis, the other recipes only the hypothesis.
+    rows : rows of any kind that `PIDController.fit` takes, each with its label
+        TextBugger changes premise and hypothesis, the other recipes only the hypothesis. A row
+        without a word to change withstands, and a warning names it.
     recipe : str in `RECIPES`
     resources : str in `RESOURCES`, or Candidates; where synonyms come from
     seed, ids : int, and sequence of int (by default 0, 1, ...), the rows' places in their split
@@ -63,12 +67,13 @@ def attack(
 
     Source: §3.1. Departure: resources, see `pidlib.attacks.recipes`.
     """
-    ids = _check(model, rows, recipe, resources, seed, ids)
+    rows, ids = _checked(model, rows, recipe, resources, seed, ids)
     if budget is not None and (isinstance(budget, bool) or budget < 2):
         raise ValueError(
             f"budget is {budget!r}; an attack needs at least 2 queries an example, one of "
             "them for the text as it is (None: no limit)"
         )
+    token_lengths(tokenizer, rows, max_length, positions_of(model))  # refuses what is too long
     from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
 
     engine = Engine(model, tokenizer, recipe, resources, seed, max_length, budget)
@@ -88,6 +93,12 @@ def attack(
         elif outcome.row != row_hash(row):
             raise ValueError(f"{file.path.name} holds another text for row {key}; give another log")
         outcomes.append(outcome)
+    wordless = [key for key, row in keyed if not word_spans(row[text_keys(row)[-1]])]
+    if wordless:
+        warn(
+            f"no word could change in the rows {told(wordless)}; they stay as they are",
+            stacklevel=2,
+        )
     return outcomes
 
 
@@ -116,25 +127,22 @@ def explain(
 
     Source: §3.1; the searches are TextAttack's.
     """
-    _check(model, [row], recipe, resources, seed, [id])
+    (row,), _ = _checked(model, [row], recipe, resources, seed, [id])
     return Engine(model, tokenizer, recipe, resources, seed, max_length).explain(row, id)
 
 
-def _check(
-    model: Any, rows: Sequence, recipe: str, resources: Any, seed: int, ids: Sequence[int] | None
-) -> list[int]:
+def _checked(
+    model: Any, rows: Any, recipe: str, resources: Any, seed: int, ids: Sequence[int] | None
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """The rows with their labels as numbers, and their ids; what is wrong is refused."""
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}; known: {list(RECIPES)}")
     if isinstance(resources, str) and resources not in RESOURCES:
         raise ValueError(f"unknown resources {resources!r}; known: {list(RESOURCES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed is {seed!r}; it must be a whole number, at least 0")
-    texts(rows)
-    labels = [row.get("label") for row in rows]
-    if None in labels:
-        raise ValueError(f"row {labels.index(None)} has no label; an attack needs the true one")
-    check_labels(labels, len(label_order(model.config)))
+    rows = as_rows(rows, label_names(model.config))
     ids = list(range(len(rows))) if ids is None else [int(k) for k in ids]
     if len(ids) != len(rows) or len(set(ids)) != len(ids) or min(ids) < 0:
         raise ValueError(f"{len(ids)} ids for {len(rows)} rows; give each its own, at least 0")
-    return ids
+    return rows, ids

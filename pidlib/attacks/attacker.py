@@ -15,6 +15,7 @@ import torch
 from pidlib.attacks.outcomes import Outcome
 from pidlib.data.edits import find_edits, row_hash, word_spans
 from pidlib.data.perturbations import Candidates
+from pidlib.data.rows import text_keys
 
 
 class Step(NamedTuple):
@@ -110,12 +111,15 @@ class Engine:
         }
 
     def attack(self, row: Mapping[str, Any], key: int) -> Outcome:
-        """Attack one row under the seed of its id."""
-        example = _example(row, key)
+        """Attack one row under the seed of its id; one without a word to change withstands."""
+        example, label = _example(row), int(row["label"])
         self.victim.forget()
+        if _is_wordless(example):
+            right = int(np.argmax(self._probabilities(self._text(example)))) == label
+            return Outcome(key, "failed" if right else "skipped", (), 1, 1, row_hash(row))
         with seeded(self.seed, key):
             self.search.clear_cache()
-            result = self.search.attack(example, int(row["label"]))
+            result = self.search.attack(example, label)
         kind = type(result).__name__.removesuffix("AttackResult").lower()
         attacked = _columns(result.perturbed_result.attacked_text)
         return Outcome(
@@ -131,9 +135,10 @@ class Engine:
         """Attack one row, search again, and walk back through the texts that were tried."""
         outcome = self.attack(row, key)
         label = int(row["label"])
-        original = self._text(_example(row, key))
+        example = _example(row)
+        original = self._text(example)
         start = self._probabilities(original)
-        if outcome.status == "skipped":
+        if outcome.status == "skipped" or _is_wordless(example):
             return Explanation(outcome, start, (), ())
         with seeded(self.seed, key):  # again: TextAttack cut the chain of texts at the end
             self.search.clear_cache()
@@ -174,11 +179,13 @@ class Engine:
         return tuple(self.victim([text.tokenizer_input])[0].tolist())
 
 
-def _example(row: Mapping[str, Any], key: int) -> OrderedDict[str, str]:
-    columns = [c for c in ("premise", "hypothesis") if c in row] or ["text"]
-    if not word_spans(row[columns[-1]]):
-        raise ValueError(f"row {key} has no word in {columns[-1]!r} that could change")
-    return OrderedDict((column, row[column]) for column in columns)
+def _example(row: Mapping[str, Any]) -> OrderedDict[str, str]:
+    return OrderedDict((column, row[column]) for column in text_keys(row))
+
+
+def _is_wordless(example: Mapping[str, str]) -> bool:
+    """Whether the last text, which every recipe changes, has no word."""
+    return not word_spans(list(example.values())[-1])
 
 
 def _columns(text: Any) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import NonNegativeInt
 
 from pidlib.data.edits import Edit, rebuild, row_hash
+from pidlib.data.rows import as_rows
+from pidlib.io.files import as_json
 from pidlib.io.strict_json import parse_json, read_record
 
 SCHEMA = "pidlib-outcomes/1"
@@ -120,7 +122,7 @@ class OutcomeLog:
         made: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
-        configuration = json.loads(json.dumps(configuration))
+        configuration = as_json(configuration)
         self.done: dict[int, Outcome] = {}
         if self.path.is_file() and self.path.read_bytes().count(b"\n"):
             header, outcomes, whole_bytes = read_outcomes(self.path)
@@ -173,6 +175,7 @@ def transfer_rows(
 
     Source: §3.1 (examples made against the uncontrolled model).
     """
+    rows = as_rows(rows)
     places = {int(k): place for place, k in enumerate(range(len(rows)) if ids is None else ids)}
     attacked = []
     for outcome in outcomes:

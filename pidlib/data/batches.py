@@ -12,8 +12,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from pidlib.data.rows import as_rows, stream_rows, text_keys
+
 MAX_LENGTH = 256
 WINDOW = 64  # batches that a stream is sorted within
+_POSITIONS = ("position_embeddings", "position_embedding", "embed_positions", "wpe")
 _SETTINGS = {"truncation": True, "padding": True, "return_tensors": "pt"}
 
 
@@ -37,19 +40,7 @@ class Batch:
 
 def texts(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str] | None]:
     """First and second texts of the rows (second None for single sentences)."""
-    if len(rows) == 0:
-        raise ValueError("there are no rows: give at least one example")
-    pairs = []
-    for place, row in enumerate(rows):
-        if "premise" in row and "hypothesis" in row:
-            pairs.append((row["premise"], row["hypothesis"]))
-        elif "text" in row:
-            pairs.append((row["text"],))
-        else:
-            raise ValueError(
-                f"row {place} has the keys {sorted(row)}; it needs 'premise' and 'hypothesis', "
-                "or 'text' for a single sentence"
-            )
+    pairs = [tuple(row[key] for key in text_keys(row)) for row in as_rows(rows)]
     if len({len(pair) for pair in pairs}) > 1:
         raise ValueError("some rows are pairs and some single sentences; give one kind")
     first, *second = map(list, zip(*pairs, strict=True))
@@ -97,19 +88,21 @@ def batches(
     batch_size: int = 32,
     max_length: int = MAX_LENGTH,
     device: torch.device | str | None = None,
+    positions: int | None = None,
 ) -> Iterator[Batch]:
     """Yield the rows as batches, longest first.
 
     Rows of like length share a batch, so little is spent on padding. A stream (what has no
     length) is read once, never held, and sorted within windows of 64 batches. Raises ValueError
-    for no rows, missing keys, or a `batch_size` below 1.
+    for no rows, rows of another kind, a `batch_size` below 1, or a row longer than `positions`.
 
     Parameters
     ----------
     tokenizer : the model's own; its padding side is kept
-    rows : iterable of mappings with `premise` and `hypothesis` (or `text`), `label` if known
+    rows : rows of any kind that `PIDController.fit` takes, with `label` if known
     batch_size, max_length : int, rows per batch, and tokens per row; longer rows are cut
     device : torch.device, optional
+    positions : int, optional, of the model (`positions_of`)
 
     Yields
     ------
@@ -117,12 +110,10 @@ def batches(
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    source, start = iter(rows), 0
-    size = len(rows) if isinstance(rows, Sized) else WINDOW * batch_size
+    source, start = stream_rows(rows), 0
+    size = None if isinstance(rows, Sized) else WINDOW * batch_size
     while window := list(islice(source, size)):
-        first, second = texts(window)
-        encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
-        lengths = np.array([len(ids) for ids in encoded])
+        lengths = token_lengths(tokenizer, window, max_length, positions, start)
         order = np.argsort(-lengths, kind="stable")
         for part in np.split(order, range(batch_size, len(order), batch_size)):
             chosen = [window[k] for k in part]
@@ -135,6 +126,25 @@ def batches(
         start += len(window)
     if not start:
         raise ValueError("there are no rows: give at least one example")
+
+
+def token_lengths(
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    max_length: int = MAX_LENGTH,
+    positions: int | None = None,
+    start: int = 0,
+) -> np.ndarray:
+    """Tokens (N,) of each row, uncut; one that a model has too few positions for is refused by name."""
+    encoded = tokenizer(*texts(rows), truncation=False, verbose=False)["input_ids"]
+    lengths = np.array([len(ids) for ids in encoded])
+    longest = int(lengths.argmax())
+    if positions is not None and min(lengths[longest], max_length) > positions:
+        raise ValueError(
+            f"row {start + longest} has {lengths[longest]} tokens, and the model positions for "
+            f"{positions}; give max_length={positions}, or shorter texts"
+        )
+    return lengths
 
 
 def recalled(memory: dict, keys: Sequence[Any], ask: Callable[[list], Iterable[Any]]) -> list:
@@ -160,3 +170,21 @@ def input_device(model: nn.Module) -> torch.device:
     devices = (getattr(hook, "execution_device", None) for hook in hooks)
     device = next((device for device in devices if device is not None), "cpu")
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def positions_of(model: nn.Module) -> int | None:
+    """Return how many tokens a model has learnt positions for; None where they have no table."""
+    return min(
+        (
+            table.num_embeddings - _first_position(table)
+            for name, table in model.named_modules()
+            if isinstance(table, nn.Embedding) and name.rpartition(".")[2] in _POSITIONS
+        ),
+        default=None,
+    )
+
+
+def _first_position(table: nn.Embedding) -> int:
+    """Place of the first token's entry: after the padding's in RoBERTa, at 2 in OPT and BART."""
+    after_padding = 0 if table.padding_idx is None else table.padding_idx + 1
+    return getattr(table, "offset", after_padding)

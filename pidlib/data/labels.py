@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -43,14 +44,23 @@ def label_order(config: Any) -> list[int]:
     return sorted(names)
 
 
-def check_labels(labels: Iterable[int], count: int = len(LABELS)) -> list[int]:
-    """Labels as a list, each checked to be a whole number from 0 to `count` - 1."""
+def label_names(config: Any) -> list[str]:
+    """Names of a model's labels in small letters, in the order of `label_order`."""
+    return [str(config.id2label[k]).strip().lower() for k in label_order(config)]
+
+
+def check_labels(
+    labels: Iterable[int], count: int = len(LABELS), places: Iterable[int] | None = None
+) -> list[int]:
+    """Labels as a list, each a whole number from 0 to `count` - 1; else its row's place is named."""
     checked = []
-    for place, label in enumerate(labels):
-        if isinstance(label, bool) or int(label) != label or not 0 <= int(label) < count:
+    for place, label in enumerate(labels) if places is None else zip(places, labels, strict=True):
+        whole = isinstance(label, Real) and not isinstance(label, bool) and int(label) == label
+        if not whole or not 0 <= label < count:
             raise ValueError(
                 f"label {label!r} of row {place} is not one of 0..{count - 1}"
                 + (" (0 entailment, 1 neutral, 2 contradiction)" if count == 3 else "")
+                + ("; -1 marks rows without a label: leave them out" if label == -1 else "")
             )
         checked.append(int(label))
     return checked

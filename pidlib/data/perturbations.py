@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from string import ascii_lowercase
 from typing import Any, Protocol
+from warnings import warn
 
 import numpy as np
 
 from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, text_columns, word_spans, words_of
+from pidlib.data.rows import as_rows
 from pidlib.io.assets import ASSETS
+from pidlib.io.strict_json import told
 
 TYPOS = ("swap", "delete", "insert", "neighbour", "split", "homoglyph")
 CHANGES = (*TYPOS, "synonym", "drop")
@@ -171,6 +174,8 @@ def perturbed_rows(
 ) -> list[tuple[dict[str, Any], tuple[Edit, ...]]]:
     """Change every row once; ValueError where an edit does not fit.
 
+    A row without a word is left as it is, and a warning names it.
+
     Parameters
     ----------
     rows : sequence of mappings
@@ -187,8 +192,12 @@ def perturbed_rows(
     >>> perturbed_rows(rows, lambda row, random: {"text": row["text"].replace("two", "2")})
     [({'text': 'one 2'}, (Edit(column='text', word=1, replacement='2'),))]
     """
-    changed = []
-    for k, row in enumerate(rows):
+    changed, wordless = [], []
+    for k, row in enumerate(as_rows(rows)):
+        if not words_of(row):
+            wordless.append(k)
+            changed.append((row, ()))
+            continue
         given = perturb(dict(row), np.random.default_rng([seed, k]))  # it may change its copy
         given = (given,) if isinstance(given, Edit) else given
         if isinstance(given, Mapping):
@@ -198,7 +207,10 @@ def perturbed_rows(
                     f"the perturbed row {k} has the columns {sorted(given)}; "
                     f"return the text of {text_columns(row)}"
                 )
-            edits = find_edits(row, texts)
+            try:
+                edits = find_edits(row, texts)
+            except ValueError as error:
+                raise ValueError(f"the perturbed row {k}: {error}") from None
         elif isinstance(given, Sequence) and not isinstance(given, str):
             edits = tuple(Edit(*edit) for edit in given)
         else:
@@ -207,6 +219,13 @@ def perturbed_rows(
                 "a list of edits (column, word, replacement)"
             )
         changed.append((rebuild(row, edits), edits))
+    if len(wordless) == len(changed):
+        raise ValueError(f"none of the {len(changed)} rows has a word that could change")
+    if wordless:
+        warn(
+            f"no word could change in the rows {told(wordless)}; they stay as they are",
+            stacklevel=2,
+        )
     return changed
 
 

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from pidlib.bases import Card, Origin, checksums
 from pidlib.controller import Controller, free_blocks
 from pidlib.data.alignment import position_units
-from pidlib.data.batches import MAX_LENGTH
+from pidlib.data.batches import MAX_LENGTH, positions_of, token_lengths
 from pidlib.data.perturbations import Perturb, described
+from pidlib.data.rows import as_rows
 from pidlib.diagnosis import Records
 from pidlib.estimation.layerwise import (
     RULES,
@@ -56,7 +57,7 @@ class _Card(Card):
     fits: dict[str, Fit]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimator(Controller):
     """A feedback that makes of each state the best linear estimate of its clean form.
 
@@ -123,6 +124,8 @@ class Estimator(Controller):
     ) -> Self:
         """Fit on clean text and random changes of it; labels are not used."""
         found, chosen = _checked(model, blocks, layers, rows, rule)
+        rows = as_rows(rows)
+        token_lengths(tokenizer, rows, max_length, positions_of(model))  # refuses what is too long
         if rho is None:
             rho = 1.0 if rule == TERMINAL else 0.5
         _check_thin(found, skip_first, rank, rule)
@@ -202,7 +205,9 @@ class Estimator(Controller):
         """Return the same maps with their errors on this text, which `diagnose` then tells."""
         blocks, skip = find_blocks(model, self.origin.block_list), {"skip_first": self.skip_first}
         maps = {t: Affine(of.A.numpy(), of.b.numpy()) for t, of in self.estimates.items()}
-        new = fit_estimates(blocks, tokenizer, rows, perturb, maps, lambda t, _: maps[t], **skip)
+        new = fit_estimates(
+            blocks, tokenizer, as_rows(rows), perturb, maps, lambda t, _: maps[t], **skip
+        )
         fits = {t: replace(of, fit=new[t].fit) for t, of in self.estimates.items()}
         return replace(self, estimates=fits)
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from pidlib.data.batches import batches, input_device
-from pidlib.data.labels import check_labels, label_order
+from pidlib.data.batches import batches, input_device, positions_of
+from pidlib.data.labels import label_names, label_order
+from pidlib.data.rows import as_rows
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,8 @@ def right_answers(
     -------
     (N,) bool array
     """
-    labels = check_labels([rows[k]["label"] for k in range(len(rows))], model.config.num_labels)
-    return predict(model, tokenizer, rows, batch_size) == np.array(labels)
+    rows = as_rows(rows, label_names(model.config))
+    return predict(model, tokenizer, rows, batch_size) == np.array([row["label"] for row in rows])
 
 
 def transfer(
@@ -241,9 +242,11 @@ def scores(
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() first")
-    order = torch.tensor(label_order(model.config), device=input_device(model))
+    device, rows = input_device(model), as_rows(rows)
+    order = torch.tensor(label_order(model.config), device=device)
+    stream = batches(tokenizer, rows, batch_size, device=device, positions=positions_of(model))
     logits = np.empty((len(rows), len(order)), dtype=np.float32)
     with torch.inference_mode():
-        for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
+        for batch in stream:
             logits[batch.indices] = model(**batch.inputs).logits[:, order].float().cpu().numpy()
     return logits

@@ -13,7 +13,9 @@ from tqdm.auto import tqdm
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
 from pidlib.attacks.synonyms import candidates
+from pidlib.data.labels import label_names
 from pidlib.data.perturbations import Candidates
+from pidlib.data.rows import as_rows
 from pidlib.evaluation.accuracy import (
     Paired,
     Proportion,
@@ -220,8 +222,9 @@ def fair_trial(
     recipes = (recipe,) if isinstance(recipe, str) else tuple(recipe)
     if not recipes:
         raise ValueError("recipe is empty: name at least one attack, such as 'textfooler'")
-    clean = [rows[k] for k in range(len(rows))]  # a data set's slice is no list of rows
-    turned, wrong = _turned(contrast)
+    names = label_names(model.config)
+    clean = as_rows(rows, names)
+    turned, wrong = _turned(contrast, names)
     placebos = [Placebo(controller, kind, k) for kind in PLACEBO_KINDS for k in seeds]
     conditions = {"none": None, "control": controller} | {of.name: of for of in placebos}
     if second is not None:
@@ -229,12 +232,12 @@ def fair_trial(
         right_answers(model_two, tokenizer_two, clean[:1])
     transfer(model, tokenizer, {"clean": clean[:1] + turned[:1]}, conditions)
     source = candidates(resources) if exact and isinstance(resources, str) else resources
-    names = [*conditions, *(["second"] if second else [])]
-    right: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+    right: dict[str, dict[str, np.ndarray]] = {name: {} for name in conditions}
+    right |= {"second": {}} if second else {}
     sets, against = {"clean": clean, "contrast": turned}, []
     for name in recipes:
         settings = dict(recipe=name, resources=resources, seed=seed, progress=progress)
-        texts = _attacked(model, tokenizer, controller, rows, folder, settings)
+        texts = _attacked(model, tokenizer, controller, clean, folder, settings)
         sets[f"transfer {name}"] = texts[0]
         against.append(texts[1])
     for of, judged in sets.items():
@@ -272,13 +275,15 @@ def _attacked(
     return texts
 
 
-def _turned(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], np.ndarray]:
+def _turned(contrast: Any, names: Sequence[str]) -> tuple[list[dict[str, Any]], np.ndarray]:
     """Rows with a label each, and whether that label is the wrong answer."""
+    rows = as_rows(contrast) if len(contrast) else []
     for k, row in enumerate(rows):
         if ("label" in row) == ("was" in row):
             raise ValueError(f"contrast row {k} has {sorted(row)}: give either 'label' or 'was'")
     wrong = np.array(["was" in row for row in rows], bool)
-    return [{"label": row.get("was"), **row} for row in rows], wrong
+    rows = [{"label": row.get("was"), **row} for row in rows]
+    return as_rows(rows, names) if rows else [], wrong
 
 
 def _read(low: float, high: float, sign: int = 1) -> str:

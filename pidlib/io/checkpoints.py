@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -14,9 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pidlib.io.files import check_sha256, write_json, write_tensors
+from pidlib.io.files import as_json, check_sha256, write_json, write_tensors
 
 CARD = "fit.json"
+_SUMS = re.compile(r"sums-\d+\.safetensors(\.partial)?")
 _FOREIGN = (
     TypeError, AttributeError, LookupError, ArithmeticError, UnicodeDecodeError, RuntimeError,
     json.JSONDecodeError, SafetensorError,
@@ -41,7 +42,7 @@ class Checkpoint:
 
     def begin(self, about: Mapping[str, Any]) -> Kept | None:
         """Take up what was kept of this work; None where nothing was."""
-        self._about = json.loads(json.dumps({**self._of, **about}))
+        self._about = as_json({**self._of, **about})
         if not self.begun:
             return None
         with self.reading():
@@ -85,13 +86,21 @@ class Checkpoint:
         digest = write_tensors(file, tensors)
         head = {"of": self._about, "file": file.name, "sha256": digest, "place": place}
         write_json(self.folder / CARD, head | card)
-        for old in self.folder.glob("sums-*"):
-            if old.name != file.name:
-                old.unlink()
+        self._remove(set(self._sums()) - {file})
         self._last = monotonic()
 
     def clear(self) -> None:
-        """Remove what was kept; the card first, which is refused without its tensors."""
-        if self.begun or any(self.folder.glob("sums-*")):
+        """Remove what was kept, and the folder if nothing else is in it."""
+        if self.begun or self._sums():  # the card goes first: it is refused without its tensors
             (self.folder / CARD).unlink(missing_ok=True)
-            rmtree(self.folder)
+            self._remove(self._sums())
+            if not any(self.folder.iterdir()):
+                self.folder.rmdir()
+
+    def _sums(self) -> list[Path]:
+        """Files of tensors, whole or not."""
+        return [path for path in self.folder.glob("sums-*") if _SUMS.fullmatch(path.name)]
+
+    def _remove(self, files: Iterable[Path]) -> None:
+        for path in files:
+            path.unlink()

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield where to write a file; it is put in its place when all went well."""
+    """Yield where to write a file; it is put in its place, its mode by the umask, when all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     try:
+        partial.unlink(missing_ok=True)  # left by a process that was killed
+        partial.touch()
+        mode = partial.stat().st_mode
         yield partial
+        partial.chmod(mode)  # safetensors writes files that only their owner can read
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -31,6 +35,11 @@ def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     with whole(Path(path)) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as a JSON file gives it back: tuples are lists, keys are strings."""
+    return json.loads(json.dumps(value))
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:

@@ -19,6 +19,7 @@ from pidlib.io.strict_json import Hash, read_json, told
 
 SCHEMA, CARD = 1, "controller.json"
 LARGEST_CARD = 1 << 22  # bytes; that of a model of 96 blocks has about 30,000
+_OWN = re.compile(r"bases-[0-9a-f]{16}\.safetensors")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\.safetensors")
 
 Layout = Mapping[str, tuple[str, tuple[int | None, ...]]]
@@ -54,8 +55,8 @@ def write_folder(
     card = {"format": kind, "schema": SCHEMA, "settings": settings, "origin": origin}
     card["tensors"] = {"file": name, "sha256": total, "terms": terms}
     write_json(folder / CARD, card | more)
-    for old in folder.glob("bases-*.safetensors"):
-        if old.name != name:
+    for old in folder.iterdir():
+        if _OWN.fullmatch(old.name) and old.name != name:
             old.unlink()
 
 

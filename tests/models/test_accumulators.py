@@ -46,8 +46,8 @@ def test_a_fit_of_another_kind_is_refused_and_named(tiny, tmp_path):
     fit(tiny, stream(tiny), checkpoint=Checkpoint(tmp_path, {"data": "x"}, every=0))
     with pytest.raises(ValueError, match="'x' there, 'y' now"):
         fit(tiny, stream(tiny), checkpoint=Checkpoint(tmp_path, {"data": "y"}))
-    with pytest.raises(ValueError, match="terms: 'PID' there, 'PD' now"):
-        fit(tiny, stream(tiny), terms="PD", checkpoint=Checkpoint(tmp_path, {"data": "x"}))
+    with pytest.raises(ValueError, match="terms: 'PD' there, 'PID' now"):
+        fit(tiny, stream(tiny), terms="PID", checkpoint=Checkpoint(tmp_path, {"data": "x"}))
     other = tiny.model("bert", seed=5)
     with pytest.raises(ValueError, match="blocks"):
         PIDController.from_batches(

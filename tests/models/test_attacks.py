@@ -404,7 +404,6 @@ def test_a_source_of_candidates_of_your_own(victim, rows):
         ({"rows": []}, "no rows"),
         ({"rows": [{"premise": "a", "hypothesis": "b"}]}, "no label"),
         ({"rows": [{"premise": "a", "hypothesis": "b", "label": 3}]}, "label 3"),
-        ({"rows": [{"premise": "a b", "hypothesis": "...", "label": 0}]}, "no word"),
         ({"ids": [0, 0]}, "ids"),
         ({"ids": [-1, 0]}, "ids"),
         ({"ids": [0]}, "ids"),

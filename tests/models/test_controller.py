@@ -223,8 +223,13 @@ def test_fit_does_not_depend_on_padding_side_or_batches(tiny, kind):
     fits = [
         # an encoder answers from its first token, so left padding would change what is correct
         PIDController.fit(
-            model, tiny.tokenizer(side), rows, batch_size=size, correct_only=kind == "opt"
-        )
+            model,
+            tiny.tokenizer(side),
+            rows,
+            scheme="PID",
+            batch_size=size,
+            correct_only=kind == "opt",
+        )  # fmt: skip
         for side, size in (("left", 7), ("right", 7), ("right", 40))
     ]
     for fit in fits[1:]:
@@ -235,7 +240,7 @@ def test_fit_does_not_depend_on_padding_side_or_batches(tiny, kind):
 
 def test_fit_takes_real_tokens_of_correct_rows_only(tiny):
     model, rows, tokenizer = tiny.model("bert"), tiny.rows(30), tiny.tokenizer()
-    controller = PIDController.fit(model, tokenizer, rows, batch_size=8)
+    controller = PIDController.fit(model, tokenizer, rows, batch_size=8, terms="PID")
     width, sums, tokens, correct = tiny.width, {}, 0, 0
     for row in rows:
         inputs = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
@@ -430,7 +435,7 @@ def test_retune_is_a_fit_with_those_settings(tiny):
     model, rows, tokenizer = tiny.model("bert"), tiny.rows(40), tiny.tokenizer()
     changed = {"scheme": "P-I-D", "variance": 0.7, "c": 1.5, "law": "exact-gain",
                "gains": {"P": 0.4, "D": 0.3}, "layers": [2, 0]}  # fmt: skip
-    one = PIDController.fit(model, tokenizer, rows).retune(**changed)
+    one = PIDController.fit(model, tokenizer, rows, terms="PID").retune(**changed)
     two = PIDController.fit(model, tokenizer, rows, **changed)
     assert one.layers == two.layers == (0, 2)
     inputs = tiny.inputs("bert", seed=50)
@@ -507,7 +512,7 @@ def test_diagnosis_prints_and_tabulates(tiny):
 
 
 def test_first_state_has_one_subspace_for_all_terms(tiny):
-    _, controller = fitted(tiny)
+    _, controller = fitted(tiny, terms="PID")
     for i in "ID":
         assert torch.equal(controller.bases.vectors[i][0], controller.bases.vectors["P"][0])
 
@@ -637,7 +642,7 @@ def test_bad_text_and_models_are_refused(tiny):
         fit(rows=[])
     with pytest.raises(ValueError, match=r"3.*not one of 0\.\.2"):
         fit(rows=[{**rows[0], "label": 3}])
-    with pytest.raises(ValueError, match="carry no label"):
+    with pytest.raises(ValueError, match="row 0 has no label.*correct_only=False"):
         fit(rows=[{k: v for k, v in row.items() if k != "label"} for row in rows])
     with pytest.raises(ValueError, match=r"model\.eval"):
         fit(model=copy.deepcopy(model).train())
@@ -675,9 +680,11 @@ def test_other_label_orders_are_mapped(tiny):
 
 
 def test_schemes_that_were_not_learnt_are_refused(tiny):
-    model, controller = fitted(tiny, scheme="P", terms="P")
+    model, controller = fitted(tiny, scheme="P")
     assert list(controller.bases.values) == ["P"]
-    with pytest.raises(ValueError, match=r"needs the bases of \['D'\]"):
+    with pytest.raises(ValueError, match=r"needs the bases of \['D'\].*terms='PID'"):
         controller.retune(scheme="PD")
+    with pytest.raises(ValueError, match=r"needs the bases of \['I'\]"):
+        fitted(tiny, scheme="PID", terms="PD")
     with controller.attached(model):
         logits(model, tiny.inputs("bert"))

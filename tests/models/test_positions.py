@@ -156,7 +156,7 @@ def test_labels_are_read_only_where_they_are_needed(tiny, writer):
         for of in (rows, [{"text": text} for text in texts])
     ]
     assert torch.equal(fits[0].bases.values["P"], fits[1].bases.values["P"])
-    with pytest.raises(ValueError, match="carry no label, a number.*correct_only=False"):
+    with pytest.raises(ValueError, match="row 0 has no label.*correct_only=False"):
         PIDController.fit(tiny.model("bert"), tiny.tokenizer(), rows)
 
 
