@@ -275,15 +275,15 @@ class _Scope:
         """
         with _LOCK:
             for k, part in enumerate(self.blocks.parts):
-                enter = _Hook(self, part, self._entering(_parameters(part), whole=k == 0))
+                enter = _Hook(self, self._entering(_parameters(part), whole=k == 0))
                 stack.enter_context(
                     part.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
                 )
-                leave = _Hook(self, part, self._leave)
+                leave = _Hook(self, self._leave)
                 stack.enter_context(part.register_forward_hook(leave, always_call=True))
             for t in self.layers:
                 module = self.blocks.modules[t]
-                before = _Hook(self, module, self._before(t, _first_name(module)))
+                before = _Hook(self, self._before(t, _first_name(module)))
                 stack.enter_context(
                     module.register_forward_pre_hook(before, with_kwargs=True, prepend=self.first)
                 )
@@ -389,21 +389,19 @@ class _Reading(_Scope):
         super().watch(stack)
         last = self.blocks.modules[-1]
         with _LOCK:
-            stack.enter_context(last.register_forward_hook(_Hook(self, last, self._after)))
+            stack.enter_context(last.register_forward_hook(_Hook(self, self._after)))
 
     def _after(self, _module: nn.Module, _args: tuple, output: Any) -> None:
         self.states.append(output[0] if isinstance(output, tuple) else output)
 
 
 class _Hook:
-    """A hook of a scope on a module; a copy of it, or what is unpickled, does nothing."""
+    """A hook of a scope; a copy of it, or what is unpickled, does nothing."""
 
-    def __init__(self, scope: _Scope, module: nn.Module, act: Callable) -> None:
-        self.scope, self.module, self.act = scope, module, act
+    def __init__(self, scope: _Scope, act: Callable) -> None:
+        self.scope, self.act = scope, act
 
     def __call__(self, module: nn.Module, *given: Any) -> Any:
-        if module is not self.module:  # a replica of DataParallel; our mark would lead it back
-            vars(module).pop("forward", None)
         if self.scope.private and self.scope not in _HERE.get():
             return None
         return self.act(module, *given)
@@ -429,17 +427,26 @@ def _marked(module: nn.Module) -> Iterator[None]:
     """
     own = vars(module).get("forward")
     if own is None:
-        mark = MethodType(type(module).forward, module)
+        marks = {"forward": MethodType(type(module).forward, module)}
+        marks["_replicate_for_data_parallel"] = MethodType(_replicate_for_data_parallel, module)
     else:
-        mark = wraps(own)(lambda *args, **kwargs: own(*args, **kwargs))
-    vars(module)["forward"] = mark
+        marks = {"forward": wraps(own)(lambda *args, **kwargs: own(*args, **kwargs))}
+    vars(module).update(marks)
     try:
         yield
     finally:
-        if vars(module).get("forward") is mark:
-            vars(module).pop("forward")
-            if own is not None:
-                vars(module)["forward"] = own
+        for name, mark in marks.items():
+            if vars(module).get(name) is mark:
+                del vars(module)[name]
+                vars(module).update({} if own is None else {"forward": own})
+
+
+def _replicate_for_data_parallel(module: nn.Module) -> nn.Module:
+    """Make a replica of a marked module; its forward must be its own."""
+    replica = type(module)._replicate_for_data_parallel(module)
+    for name in ("forward", "_replicate_for_data_parallel"):
+        vars(replica).pop(name, None)
+    return replica
 
 
 class _EagerCode:

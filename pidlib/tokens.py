@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
     mask : (B, n) tensor, nonzero at real tokens, earlier ones included; or (B, ..., l, n), which tokens
         each one attends to; or None where all are real
     length : int, positions of text that the call gives; None where that is not known
-    before : int, tokens that its cache holds
+    before : int or 0-d tensor, tokens that its cache holds; None where there is none that tells
     places : (B, l) tensor, place of each token in its text, where nothing else tells it
     virtual : int, leading positions that are no text: the virtual tokens of peft
     shortened : callable of a length and a mask, the model's own mask of shorter states
@@ -31,7 +31,7 @@ class Tokens(NamedTuple):
 
     mask: Tensor | None = None
     length: int | None = None
-    before: int = 0
+    before: int | Tensor | None = None
     places: Tensor | None = None
     virtual: int = 0
     shortened: Callable[[int, Tensor], Tensor] | None = None
@@ -45,9 +45,11 @@ class Tokens(NamedTuple):
         mask, length = _plain(given.get("attention_mask")), text_length(given)
         if length is None and mask is not None and any(given.get(k) is not None for k in _SOUND):
             length = mask.shape[-1]
-        before, places = 0, None
-        if (mask is None and skip) or (mask is not None and mask.dim() > 2):
+        before, places = None, None
+        if skip if mask is None else mask.dim() > 2 or mask.shape[1] != length:
             before, places = _before(part, given)
+            if before is None and places is None and mask is None:
+                _check_cache(given)
         own = getattr(part, "_get_feature_vector_attention_mask", None)
         return cls(mask, length, before, places, virtual, own, columns(given))
 
@@ -58,43 +60,43 @@ class Tokens(NamedTuple):
         """
         rows, states = x.shape[:2]
         length = self.length or states
-        if self.places is not None:
-            return _fitted((self.places >= skip).expand(rows, -1).to(x.device), states)
-        real = self._real(rows, length, x.device)
+        own = torch.arange(length, device=x.device)
+        if self.mask is None:
+            places = own + (0 if self.before is None else self.before)
+            places = places if self.places is None else self.places.to(x.device)
+            counted = (places >= self.virtual + skip).expand(rows, -1)
+            return _fitted(counted, states)
+        real = self._real(rows, length).to(x.device)
+        n, missing = real.shape[1], 0
+        if self.before is not None:  # not all columns need be there: a sliding window drops some
+            before = torch.as_tensor(self.before, device=x.device)
+            start = before.clamp(max=n - length)
+            missing, own = before - start, own + start
+        else:
+            own = own + n - length
         if self.virtual:
-            real = real.clone()
-            real[:, : self.virtual] = False
-        if length <= states:
-            return _fitted(after_first(real, skip)[:, -length:], states)
-        own = real[:, -length:]
-        if self.shortened is not None:
-            own = self.shortened(states, own.long()).bool()
-        return after_first(_fitted(own, states), skip)
+            real = real & (torch.arange(n, device=x.device) >= self.virtual)
+        if length > states:  # several positions in one state
+            real = real[:, own]
+            shorter = self.shortened and self.shortened(states, real.long()).bool()
+            return after_first(_fitted(real if shorter is None else shorter, states), skip)
+        counted = real & (real.cumsum(1) + missing > skip) if skip else real
+        return _fitted(counted if n == length else counted[:, own], states)
 
-    def _real(self, rows: int, length: int, device: torch.device) -> Tensor:
-        """Real tokens (B, n), the last `length` of them of this call."""
+    def _real(self, rows: int, length: int) -> Tensor:
+        """Real tokens (B, n), earlier ones and those to come included."""
         mask = self.mask
-        if mask is None:
-            return torch.ones(rows, self.before + length, dtype=torch.bool, device=device)
+        if mask.shape[0] != rows and mask.dim() == 2 or mask.shape[-1] < length:
+            raise ValueError(
+                f"attention_mask has the shape {tuple(mask.shape)}; give one entry per token, "
+                f"({rows}, {length}), 1 for a real token and 0 for padding"
+            )
         if mask.dim() == 2:
-            if mask.shape[0] != rows or mask.shape[1] < length:
-                raise ValueError(
-                    f"attention_mask has the shape {tuple(mask.shape)}; give one entry per token, "
-                    f"({rows}, {length}), 1 for a real token and 0 for padding"
-                )
-            return (mask != 0).to(device)
+            return mask != 0
         # A real token is attended to by some token, at least by itself; padding by none.
         additive = mask.is_floating_point() and mask.dim() > 3
         attended = mask > torch.finfo(mask.dtype).min / 2 if additive else mask != 0
-        attended = attended.flatten(1, -2).any(1).expand(rows, -1).to(device)
-        start = max(min(self.before, attended.shape[1] - length), 0)
-        if attended.shape[1] < length:
-            raise ValueError(
-                f"attention_mask has the shape {tuple(mask.shape)}; its last number has to be at "
-                f"least that of the tokens, {length}"
-            )
-        # A sliding window has let earlier tokens go.
-        return pad(attended[:, : start + length], (self.before - start, 0), value=True)
+        return attended.flatten(1, -2).any(1).expand(rows, -1)
 
 
 def text_length(given: Mapping[str, Any]) -> int | None:
@@ -137,25 +139,28 @@ def _plain(mask: Any) -> Tensor | None:
     return mask
 
 
-def _before(part: nn.Module, given: Mapping[str, Any]) -> tuple[int, Tensor | None]:
+def _before(part: nn.Module, given: Mapping[str, Any]) -> tuple[int | Tensor | None, Tensor | None]:
     """How many tokens a cache holds; or the place of each token, where only that is told."""
     if getattr(getattr(part, "config", None), "is_encoder_decoder", False):
-        return 0, None  # the cache is the decoder's, the blocks are the encoder's
+        return None, None  # the cache is the decoder's, the blocks are the encoder's
     if given.get("cache_position") is not None:
-        return int(given["cache_position"][0]), None
+        return given["cache_position"][0], None
     for value in given.values():
         if hasattr(value, "get_seq_length"):
-            return int(value.get_seq_length()), None
+            return value.get_seq_length(), None
     places = given.get("position_ids")
-    if isinstance(places, Tensor) and places.dim() == 2:
-        return 0, places
+    told = isinstance(places, Tensor) and places.dim() == 2
+    return None, places if told else None
+
+
+def _check_cache(given: Mapping[str, Any]) -> None:
+    """Refuse a cache that does not tell its length."""
     strange = next((given[name] for name in _CACHES if given.get(name) is not None), None)
     if strange is not None:
         raise ValueError(
             f"the cache is a {type(strange).__name__}, which does not tell how many tokens it "
             "holds; give attention_mask, (rows, all tokens so far), or position_ids"
         )
-    return 0, None
 
 
 def _fitted(real: Tensor, states: int) -> Tensor:
