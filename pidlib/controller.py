@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
-from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
@@ -21,12 +21,10 @@ from pidlib.io.model_card import card, write_card
 from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
 from pidlib.io.strict_json import read_record, told
 
-_ATTACHED: WeakKeyDictionary[nn.Module, Controller] = WeakKeyDictionary()
-
 
 def is_controlled(blocks: Blocks) -> bool:
     """Whether some controller is attached to these blocks."""
-    return blocks.modules[0] in _ATTACHED
+    return blocks.is_controlled
 
 
 def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
@@ -141,22 +139,32 @@ class Controller:
         The model is that of the fit or a copy, on any device, in any type and mode; one with other
         weights or a controller is refused. Where no state has a gain the answers stay bit for bit.
         `instead` gets t, u_t (B, l, d) and the mask of real tokens, and gives what is added for u_t.
+
+        Every call is controlled, whatever thread or task it comes from: attach once, then serve. Calls
+        under way while the context opens or closes are controlled in part.
         """
         with self.claimed(model) as blocks:
             if not self.feedback:
                 yield model
                 return
-            for t, kinds in self.feedback.items():
-                for weight in list(blocks.modules[t].parameters())[:1]:
-                    for gain in kinds.values():
-                        gain.factors(weight.dtype, weight.device)
+            gains = [(t, gain) for t, kinds in self.feedback.items() for gain in kinds.values()]
+            for t, gain in gains:
+                for weight in islice(blocks.modules[t].parameters(), 1):
+                    gain.factors(weight.dtype, weight.device)
             how = {"layers": self.hooked, "skip_first": self.skip_first}
-            with blocks.control(begin=lambda: _replaced(self.begin(), instead), **how):
-                yield model
+            try:
+                with blocks.control(begin=lambda: _replaced(self.begin(), instead), **how):
+                    yield model
+            finally:
+                for _, gain in gains:
+                    gain.forget()
 
     @contextmanager
-    def claimed(self, model: nn.Module) -> Iterator[Blocks]:
-        """Keep every other controller off a model, and yield its blocks, while a context lasts."""
+    def claimed(self, model: nn.Module, alone: bool = True) -> Iterator[Blocks]:
+        """Keep every other controller off a model, and yield its blocks, while a context lasts.
+
+        Unless `alone`, private controls of other threads and tasks may act beside.
+        """
         origin, blocks = self.origin, find_blocks(model, self.origin.block_list)
         if blocks.depth != origin.depth:
             raise ValueError(
@@ -168,15 +176,8 @@ class Controller:
                 f"the controller was fitted on other weights: {len(changed)} of {blocks.depth} "
                 f"blocks differ ({', '.join(changed)}); fit on this model, or attach to that one"
             )
-        if is_controlled(blocks):
-            raise RuntimeError(
-                "a controller is attached to this model already; leave its `with` block first"
-            )
-        _ATTACHED[blocks.modules[0]] = self
-        try:
+        with blocks.held(alone):
             yield blocks
-        finally:
-            _ATTACHED.pop(blocks.modules[0], None)
 
 
 def _replaced(

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from pidlib.bases import Eigenbases, Origin, checksums
 from pidlib.data.labels import check_labels, label_order
-from pidlib.hooks import Blocks, after_first, read_states, uncached
+from pidlib.hooks import Blocks, read_states, uncached
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.theory.subspaces import Moments, rank_for, spectrum
+from pidlib.tokens import after_first
 
 
 class Accumulators:
@@ -127,8 +128,10 @@ def learn(
         with torch.inference_mode():
             inputs = batch.inputs
             if order is None and getattr(model, "can_generate", bool)():
-                inputs = uncached(model, inputs, logits_to_keep=1)  # no more than it must give
-            values, mask, logits = read_states(model, inputs, blocks)
+                least = {"logits_to_keep": 1} | _first_token(model, inputs)  # of what it must give
+                inputs = uncached(model, inputs, **least)
+            with blocks.held(alone=False):
+                values, mask, logits = read_states(model, inputs, blocks)
             places = getattr(batch, "indices", None)
             if places is None:
                 places = range(sums.counts["rows"], sums.counts["rows"] + len(mask))
@@ -168,6 +171,18 @@ def learn(
             stacklevel=3,
         )
     return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
+
+
+def _first_token(model: Any, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What the decoder of an encoder-decoder begins with, where the inputs do not tell."""
+    config = model.config
+    given = {"decoder_input_ids", "decoder_inputs_embeds", "labels"} & set(inputs)
+    if not getattr(config, "is_encoder_decoder", False) or given:
+        return {}
+    known = (getattr(config, f"{name}_token_id", None) for name in ("decoder_start", "bos", "pad"))
+    start = next((token for token in known if token is not None), 0)
+    first = next(iter(inputs.values()))
+    return {"decoder_input_ids": first.new_full((len(first), 1), start, dtype=torch.long)}
 
 
 def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:

@@ -19,7 +19,7 @@ class Gain:
     left, right : (d, m) W and (m, d) -diag(k) W^T, float64; in the dense form -K^T and None
     shift : float, part of K that is a multiple of the identity; 0 in the dense form
     offset : (d,) float64 tensor b, or None for 0
-    cache : dict, the factors by number type and device, once computed
+    cache : dict, the factors by number type and device, until `forget`
     """
 
     left: Tensor
@@ -72,14 +72,19 @@ class Gain:
         return self.shift * eye - self.left @ self.right
 
     def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
-        """Left factor, right factor, offset in a number type on a device; kept for next time."""
-        key = (dtype, device)
-        if key not in self.cache:
+        """Left factor, right factor, offset in a number type on a device; kept until `forget`."""
+        kept = self.cache.get((dtype, device))
+        if kept is None:
             # Tensors made in inference mode could never take part in a gradient.
             with torch.inference_mode(False), torch.no_grad():
                 parts = (self.left, self.right, self.offset)
-                self.cache[key] = tuple(p if p is None else p.to(device, dtype) for p in parts)
-        return self.cache[key]
+                kept = tuple(p if p is None else p.to(device, dtype) for p in parts)
+                self.cache[dtype, device] = kept
+        return kept
+
+    def forget(self) -> None:
+        """Free the factors that `factors` has kept."""
+        self.cache.clear()
 
     def add_to(
         self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None

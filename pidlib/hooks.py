@@ -4,19 +4,30 @@ The paper's Eq. (1) reads a transformer of T blocks as the system x_{t+1} = F_t(
 The state x_t is the input of block t: x_0 is the output of the embedding, and x_T, the output of
 the last block, is read but never controlled. Hooks read and control, not `hidden_states`, whose
 last entry GPT-2, OPT and LLaMA have already normalised. The model stays as it is.
+
+A control acts on every call of its model, from whatever thread or task: attach it once, before the
+first call, and serve. Each call has a law, a mask and a count of tokens of its own. What is read, or
+controlled in private, in one thread or task sees the calls of this one alone. A copy of a model,
+made while it is controlled or read, is free.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache, wraps
+from threading import RLock, local
+from types import MethodType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+
+from pidlib.tokens import Tokens, columns, text_length
 
 STATE = ("hidden_states", "hidden_state", "x")
 """Names that transformers gives to a state that a block takes."""
@@ -37,6 +48,11 @@ class States(NamedTuple):
     values: list[Tensor]
     mask: Tensor
     logits: Tensor | None
+
+
+_LOCK = RLock()
+_HERE: ContextVar[tuple[_Scope, ...]] = ContextVar("pidlib_private_scopes", default=())
+_HOLDS: WeakKeyDictionary[nn.Module, _Hold] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,33 @@ class Blocks:
         """Width d of a state; None when the model's configuration does not tell."""
         return getattr(_text_config(self.model), "hidden_size", None)
 
+    @property
+    def parts(self) -> list[nn.Module]:
+        """The model and its parts that hold the blocks, the outermost first."""
+        names = self.names[0].split(".")[:-2]
+        return [self.model.get_submodule(".".join(names[:k])) for k in range(len(names) + 1)]
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether a control acts on these blocks, or keeps others off them."""
+        return self.modules[0] in _HOLDS and _HOLDS[self.modules[0]].owner is not None
+
+    @contextmanager
+    def held(self, alone: bool = True) -> Iterator[None]:
+        """Keep every other control off the blocks; unless `alone`, fits and searches may share them."""
+        with _LOCK:
+            hold = _HOLDS.setdefault(self.modules[0], _Hold())
+            hold.check(self if not alone else None, alone)
+            hold.owner, hold.sharing = (self, 0) if alone else (hold.owner, hold.sharing + 1)
+        try:
+            yield
+        finally:
+            with _LOCK:
+                if alone:
+                    hold.owner = None
+                else:
+                    hold.sharing -= 1
+
     @contextmanager
     def control(
         self,
@@ -70,189 +113,400 @@ class Blocks:
         layers: Sequence[int] | None = None,
         begin: Callable[[], Control] | None = None,
         skip_first: int = 0,
+        private: bool = False,
     ) -> Iterator[None]:
         """Apply a control before blocks (all by default), for as long as the context lasts.
 
-        `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens or None; it returns x_t + u_t, or
-        None to leave the state alone. `begin`, in its place, makes one for each forward call. In the mask
-        the first `skip_first` positions of each text are padding, wherever the text began: they are
-        counted in `attention_mask`, which with a cache holds all earlier tokens; without a mask by
-        `cache_position`, or the length of the cache. Code made by `torch.compile`, blind to new hooks,
-        is thrown away.
+        `fn` gets t, x_t (B, l, d) and the mask (B, l, 1) of real tokens or None where all are; it returns
+        x_t + u_t, or None to leave the state alone. `begin`, in its place, makes one for each forward
+        call. The first `skip_first` tokens of each text count as padding, wherever the text began; so
+        does what the model adds to its input (virtual tokens of peft, padding up to a whole window).
+        Tokens are counted in `attention_mask`, which with a cache holds all earlier ones; where there is
+        none by `cache_position`, the length of the cache, or `position_ids`, which count from 0.
+
+        A second control is refused. A `private` one acts on calls of this thread or task alone, and
+        bears others of its kind beside it. Code that `torch.compile` made stays valid for the model
+        without this control; a private control puts all compiled code aside.
         """
         if (fn is None) == (begin is None):
             raise TypeError("give either fn or begin, and not both")
         chosen = list(range(self.depth) if layers is None else layers)
-        calls = _Calls(begin or (lambda: fn), skip_first)
-        with ExitStack() as hooks:
-            hooks.callback(_forget_compiled)
-            hooks.enter_context(calls.watching(self))
-            for t in chosen:
-                module = self.modules[t]
-                hook = _before(t, _first_name(module), calls, starts=t == min(chosen))
-                hooks.enter_context(module.register_forward_pre_hook(hook, with_kwargs=True))
-            _forget_compiled()
+        scope = _Controlling(self, chosen, begin or (lambda: fn), skip_first)
+        with ExitStack() as stack:
+            if private:
+                stack.enter_context(self.held(alone=False))
+                stack.enter_context(scope.here_alone())
+            else:
+                stack.enter_context(self._acting())
+                for module in {*self.parts, *(self.modules[t] for t in chosen)}:
+                    stack.enter_context(_marked(module))
+            scope.watch(stack)
             yield
+
+    @contextmanager
+    def _acting(self) -> Iterator[None]:
+        """Hold the blocks for one control; those whom `held` keeps for its caller are held already."""
+        with ExitStack() as stack:
+            with _LOCK:
+                hold = _HOLDS.get(self.modules[0])
+                if hold is None or hold.owner is not self:
+                    stack.enter_context(self.held())
+                    hold = _HOLDS[self.modules[0]]
+                elif hold.acting:
+                    hold.check(None, alone=True)
+                hold.acting = True
+            try:
+                yield
+            finally:
+                hold.acting = False
 
     @contextmanager
     def reading(self) -> Iterator[list[Tensor]]:
-        """Collect the states x_0, ..., x_T of the last forward call in a list, before any control."""
-        states: list[Tensor] = []
+        """Collect the states x_0, ..., x_T of the last forward call in a list, before any control.
 
-        def before(module, args, kwargs):
-            if module is self.modules[0]:
-                states.clear()
-            states.append(args[0] if args else kwargs[_first_name(module)])
+        Only calls of this thread or task are read; they run without compiled code.
+        """
+        scope = _Reading(self, range(self.depth))
+        with self._reading(scope):
+            yield scope.states
 
-        def after(_module, _args, output):
-            states.append(output[0] if isinstance(output, tuple) else output)
+    @contextmanager
+    def _reading(self, scope: _Reading) -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(scope.here_alone())
+            scope.watch(stack)
+            yield
 
-        with ExitStack() as hooks:
-            hooks.enter_context(torch.compiler.set_stance("force_eager"))  # see `control`
-            for module in self.modules:
-                hook = module.register_forward_pre_hook(before, with_kwargs=True, prepend=True)
-                hooks.enter_context(hook)
-            hooks.enter_context(self.modules[-1].register_forward_hook(after))
-            yield states
+
+@dataclass
+class _Hold:
+    """Who keeps others off a list of blocks; whether a control acts; how many fits and searches share."""
+
+    owner: Blocks | None = None
+    acting: bool = False
+    sharing: int = 0
+
+    def check(self, owner: Blocks | None, alone: bool) -> None:
+        """Refuse a newcomer where another owner holds the blocks, or others share what it wants alone."""
+        if self.owner is not None and self.owner is not owner:
+            raise RuntimeError(
+                "a controller is attached to this model already; leave its `with` block first"
+            )
+        if alone and self.sharing:
+            raise RuntimeError(
+                "a fit or a search for controls is under way on this model; attach when it has ended"
+            )
+
+
+class _Calls(local):
+    """The forward calls under way in this thread, innermost last, and one of blocks by themselves."""
+
+    def __init__(self) -> None:
+        self.stack: tuple[_Call, ...] = ()
+        self.bare: _Call | None = None
 
 
 class _Call:
-    """One forward call under way: its control, its attention mask, and how many tokens came before."""
+    """One forward call under way: its control, and which of its tokens are real."""
 
-    def __init__(self, fn: Control, mask: Tensor | None = None, before: int = 0, skip: int = 0):
-        self.fn, self.mask, self.before, self.skip, self.cut = fn, mask, before, skip, None
+    def __init__(self, fn: Control | None, tokens: Tokens, skip: int = 0) -> None:
+        self.fn, self.tokens, self.skip = fn, tokens, skip
+        self.shape: tuple[int, ...] | None = None
+        self.mask: Tensor | None = None
 
     def mask_of(self, x: Tensor) -> Tensor | None:
         """Mask (B, l, 1) of the tokens in x to control, or None when these are known to be all."""
-        if x.dim() == 2 and not self.skip:  # flash attention in ModernBERT leaves padding out
-            return None
-        if self.mask is None and not self.skip:
-            return None
-        if self.cut is None:
-            if self.mask is None:
-                self.mask = x.new_ones(len(x), self.before + x.shape[1])
-            cut = token_mask(self.mask, x)
+        if x.dim() == 2:  # flash attention in ModernBERT leaves padding out
             if self.skip:
-                past_first = after_first(self.mask != 0, self.skip)[:, -x.shape[1] :]
-                cut = cut & past_first.to(x.device)
-            self.cut = cut[..., None]
-            # A look at the values would break a compiled graph; there the mask stays.
-            if not torch.compiler.is_compiling() and bool(self.cut.all()):
-                self.mask, self.skip = None, 0
-                return None
-        return self.cut
+                raise ValueError(
+                    f"the states have the shape {tuple(x.shape)}, so skip_first={self.skip} cannot be "
+                    "counted; load the model with attn_implementation='sdpa'"
+                )
+            return None
+        shape = tuple(x.shape[:2])
+        if shape != self.shape:
+            self.shape, self.mask = shape, None
+            plain = self.tokens.mask is None and not self.skip and not self.tokens.virtual
+            if not plain or self.tokens.length not in (None, shape[1]):
+                self.mask = self.tokens.counted(x, self.skip)[..., None]
+                # A look at the values would break a compiled graph; there the mask stays.
+                if not torch.compiler.is_compiling() and bool(self.mask.all()):
+                    self.mask = None
+        return self.mask
 
 
-class _Calls:
-    """The forward calls under way, innermost last."""
+class _Scope:
+    """What acts on the forward calls of a model while a context lasts."""
 
-    def __init__(self, begin: Callable[[], Control], skip: int = 0):
-        self.begin, self.skip = begin, skip
-        self.stack: list[_Call] = []
-        self.bare: _Call | None = None
+    private = False
+    first = False  # whether its hooks run before all others
 
-    def current(self, starts: bool) -> _Call:
-        """Innermost call; one without a mask when the blocks run outside the model's forward."""
-        if self.stack:
-            return self.stack[-1]
-        if starts or self.bare is None:
-            self.bare = _Call(self.begin(), skip=self.skip)
-        return self.bare
+    def __init__(self, blocks: Blocks, layers: Sequence[int], skip: int = 0) -> None:
+        self.blocks, self.layers, self.skip = blocks, layers, skip
+        self.starts = min(layers, default=0)
+        self.calls = _Calls()
+
+    def begin(self) -> Control | None:
+        """Make what is done in one forward call."""
+        return None
+
+    def check(self) -> None:
+        """Refuse a call that cannot be served."""
+
+    def at(self, call: _Call, t: int, x: Tensor) -> Tensor | None:
+        """Return what takes the place of a state, or None."""
+        raise NotImplementedError
 
     @contextmanager
-    def watching(self, blocks: Blocks) -> Iterator[None]:
-        """Note when a forward call of the model, or of a part that holds the blocks, begins and ends.
+    def here_alone(self) -> Iterator[None]:
+        """Act on calls of this thread or task only, which run without compiled code."""
+        self.private = True
+        _HERE.set((*_HERE.get(), self))
+        try:
+            with _EAGER:
+                yield
+        finally:
+            _HERE.set(tuple(scope for scope in _HERE.get() if scope is not self))
+
+    def watch(self, stack: ExitStack) -> None:
+        """Hang the hooks on the model: on the blocks, and on the parts that hold them.
 
         A part is called by itself by `generate`: of peft the model within, of T5 the encoder.
         """
-        names = blocks.names[0].split(".")[:-2]
-        with ExitStack() as hooks:
-            for k in range(len(names) + 1):
-                part = blocks.model.get_submodule(".".join(names[:k]))
-                enter = self._noting(list(inspect.signature(part.forward).parameters), whole=k == 0)
-                hooks.enter_context(
+        with _LOCK:
+            for k, part in enumerate(self.blocks.parts):
+                enter = _Hook(self, self._entering(_parameters(part), whole=k == 0))
+                stack.enter_context(
                     part.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
                 )
-                hooks.enter_context(part.register_forward_hook(self._leave, always_call=True))
-            yield
+                leave = _Hook(self, self._leave)
+                stack.enter_context(part.register_forward_hook(leave, always_call=True))
+            for t in self.layers:
+                module = self.blocks.modules[t]
+                before = _Hook(self, self._before(t, _first_name(module)))
+                stack.enter_context(
+                    module.register_forward_pre_hook(before, with_kwargs=True, prepend=self.first)
+                )
 
-    def _noting(self, names: Sequence[str], whole: bool) -> Callable:
-        """Make the hook that notes a call of the whole model, or of a part by itself."""
+    def _entering(self, names: Sequence[str], whole: bool) -> Callable:
+        """Make the hook that notes a call of the whole model, or of a part."""
 
-        def enter(_module, args, kwargs):
-            if self.stack and not whole:
-                self.stack.append(self.stack[-1])
-                return
+        def enter(part: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+            outer = self.calls.stack[-1] if self.calls.stack and not whole else None
             given = {**dict(zip(names, args, strict=False)), **kwargs}
-            mask = given.get("attention_mask")
-            if not whole and (mask is None or mask.dim() != 2):  # prepared for attention
-                mask = None
-            before = _tokens_before(given) if self.skip and mask is None else 0
-            self.stack.append(_Call(self.begin(), mask, before, self.skip))
+            if outer is None:
+                self.check()
+            elif text_length(given) is None:  # its mask, if any, is prepared for attention
+                self.calls.stack = (*self.calls.stack, outer)
+                return
+            call = outer
+            if outer is None or columns(given) != outer.tokens.columns:
+                virtual = 0 if whole else _virtual_tokens(self.blocks.model)
+                tokens = Tokens.of(part, given, virtual, self.skip)
+                call = _Call(self.begin() if outer is None else outer.fn, tokens, self.skip)
+            self.calls.stack = (*self.calls.stack, call)
 
         return enter
 
     def _leave(self, *_: Any) -> None:
-        if self.stack:
-            self.stack.pop()
+        self.calls.stack = self.calls.stack[:-1]
+
+    def _before(self, t: int, name: str) -> Callable:
+        """Make the hook that puts another state in the place of x_t in the arguments."""
+
+        def before(_module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> Any:
+            x = args[0] if args else kwargs[name]
+            new = self.at(self._call(t), t, x)
+            if new is None:
+                return None
+            if args:
+                return (new, *args[1:]), kwargs
+            return args, {**kwargs, name: new}
+
+        return before
+
+    def _call(self, t: int) -> _Call:
+        """The innermost call; one without a mask when the blocks run outside the model's forward."""
+        if self.calls.stack:
+            return self.calls.stack[-1]
+        if t == self.starts or self.calls.bare is None:
+            self.calls.bare = _Call(self.begin(), Tokens(), self.skip)
+        return self.calls.bare
 
 
-def _tokens_before(given: Mapping[str, Any]) -> int:
-    """How many tokens a cache holds, by the arguments of a forward call."""
-    if given.get("cache_position") is not None:
-        return int(given["cache_position"][0])
-    cache = given.get("past_key_values")
-    return int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
+class _Controlling(_Scope):
+    """A control while its context lasts."""
+
+    def __init__(
+        self, blocks: Blocks, layers: Sequence[int], begin: Callable[[], Control], skip: int
+    ) -> None:
+        super().__init__(blocks, layers, skip)
+        self.begin = begin
+
+    def check(self) -> None:
+        """Refuse gradient checkpointing where it would run a block again without its control."""
+        first = self.blocks.modules[0]
+        if first.training and torch.is_grad_enabled() and _runs_again(first, self.blocks.parts):
+            raise RuntimeError(_CHECKPOINTING)
+
+    def at(self, call: _Call, t: int, x: Tensor) -> Tensor | None:
+        """Return the controlled state, or None."""
+        return call.fn(t, x, call.mask_of(x))
+
+    def _call(self, t: int) -> _Call:
+        recomputed = not self.calls.stack and not torch.compiler.is_compiling()
+        if recomputed and torch._C._current_graph_task_id() != -1:
+            raise RuntimeError(_CHECKPOINTING)
+        return super()._call(t)
 
 
-def after_first(real: Tensor, skip: int) -> Tensor:
-    """Real tokens (B, l) but the first few of each row."""
-    return real & (real.cumsum(1) > skip) if skip else real
+_CHECKPOINTING = (
+    "gradient checkpointing would run blocks again, on the way back, outside of the call that is "
+    "controlled, and give wrong gradients; switch it off (model.gradient_checkpointing_disable()), or "
+    "take a transformers whose blocks keep hooks out of it (5.24 does)"
+)
 
 
-def _forget_compiled() -> None:
-    """Throw away compiled code, if there can be any."""
-    if "torch._dynamo" in sys.modules and not torch.compiler.is_compiling():
-        torch.compiler.reset()
+class _Reading(_Scope):
+    """The states of the last forward call, while a context lasts."""
+
+    first = True
+
+    def __init__(self, blocks: Blocks, layers: Sequence[int]) -> None:
+        super().__init__(blocks, layers)
+        self.states: list[Tensor] = []
+        self.tokens = Tokens()
+
+    def at(self, call: _Call, t: int, x: Tensor) -> None:
+        """Note a state."""
+        if t == 0:
+            self.states.clear()
+            self.tokens = call.tokens
+        self.states.append(x)
+
+    def watch(self, stack: ExitStack) -> None:
+        """Hang the hooks on the model, one more on its last block."""
+        super().watch(stack)
+        last = self.blocks.modules[-1]
+        with _LOCK:
+            stack.enter_context(last.register_forward_hook(_Hook(self, self._after)))
+
+    def _after(self, _module: nn.Module, _args: tuple, output: Any) -> None:
+        self.states.append(output[0] if isinstance(output, tuple) else output)
 
 
-def _before(t: int, name: str, calls: _Calls, starts: bool) -> Callable:
-    """Make the hook that puts the controlled state in the place of x_t in the arguments."""
+class _Hook:
+    """A hook of a scope; a copy of it, or what is unpickled, does nothing."""
 
-    def hook(_module, args, kwargs):
-        call = calls.current(starts)
-        x = args[0] if args else kwargs[name]
-        new = call.fn(t, x, call.mask_of(x))
-        if new is None:
+    def __init__(self, scope: _Scope, act: Callable) -> None:
+        self.scope, self.act = scope, act
+
+    def __call__(self, module: nn.Module, *given: Any) -> Any:
+        if self.scope.private and self.scope not in _HERE.get():
             return None
-        if args:
-            return (new, *args[1:]), kwargs
-        return args, {**kwargs, name: new}
+        return self.act(module, *given)
 
-    return hook
+    def __reduce__(self) -> tuple:
+        return _nothing, ()
+
+
+def _nothing() -> Callable:
+    """Make a hook that does nothing."""
+    return _idle
+
+
+def _idle(*_: Any) -> None:
+    """Do nothing."""
+
+
+@contextmanager
+def _marked(module: nn.Module) -> Iterator[None]:
+    """Make compiled code that includes a module's forward invalid while the context lasts.
+
+    New hooks do not (torch._dynamo.config.skip_nnmodule_hook_guards); a forward of the module's own does.
+    """
+    own = vars(module).get("forward")
+    if own is None:
+        marks = {"forward": MethodType(type(module).forward, module)}
+        marks["_replicate_for_data_parallel"] = MethodType(_replicate_for_data_parallel, module)
+    else:
+        marks = {"forward": wraps(own)(lambda *args, **kwargs: own(*args, **kwargs))}
+    vars(module).update(marks)
+    try:
+        yield
+    finally:
+        for name, mark in marks.items():
+            if vars(module).get(name) is mark:
+                del vars(module)[name]
+                vars(module).update({} if own is None else {"forward": own})
+
+
+def _replicate_for_data_parallel(module: nn.Module) -> nn.Module:
+    """Make a replica of a marked module; its forward must be its own."""
+    replica = type(module)._replicate_for_data_parallel(module)
+    for name in ("forward", "_replicate_for_data_parallel"):
+        vars(replica).pop(name, None)
+    return replica
+
+
+class _EagerCode:
+    """A context, shared by all threads, in which compiled code is put aside, not thrown away."""
+
+    def __init__(self) -> None:
+        self.inside, self.stance = 0, None
+
+    def __enter__(self) -> None:
+        with _LOCK:
+            if not self.inside:
+                self.stance = torch.compiler.set_stance("force_eager")
+            self.inside += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with _LOCK:
+            self.inside -= 1
+            if not self.inside:
+                self.stance.__exit__(None, None, None)
+
+
+_EAGER = _EagerCode()
+
+
+def _runs_again(block: nn.Module, parts: Sequence[nn.Module]) -> bool:
+    """Whether gradient checkpointing takes in the hooks of a block."""
+    if hasattr(block, "gradient_checkpointing"):  # around its __call__, or within its forward
+        return block.gradient_checkpointing and type(block).__call__ is not nn.Module.__call__
+    return any(getattr(part, "gradient_checkpointing", False) for part in parts)
+
+
+def _virtual_tokens(model: nn.Module) -> int:
+    """Virtual tokens that peft puts before a text."""
+    if getattr(model, "_adapters_disabled", True) or not hasattr(model, "peft_config"):
+        return 0
+    config = model.peft_config.get(model.active_adapter)
+    return config.num_virtual_tokens if getattr(config, "is_prompt_learning", False) else 0
+
+
+def _parameters(module: nn.Module) -> tuple[str, ...]:
+    """Names of the arguments of a module's forward."""
+    forward = module.forward
+    if isinstance(forward, MethodType):
+        return _names_of(forward.__func__)[1:]
+    return tuple(inspect.signature(forward).parameters)
+
+
+@lru_cache(maxsize=1024)
+def _names_of(function: Callable) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
 
 
 def _first_name(module: nn.Module) -> str:
     """Name under which a block takes its state when it is not given by place."""
-    return next(iter(inspect.signature(module.forward).parameters), "")
-
-
-def token_mask(mask: Tensor | None, x: Tensor) -> Tensor:
-    """Which tokens of a state (B, l, d) are real, (B, l), by the last l columns of `attention_mask`."""
-    batch, length = x.shape[:2]
-    if mask is None:
-        return torch.ones(batch, length, dtype=torch.bool, device=x.device)
-    if mask.dim() != 2 or mask.shape[0] != batch or mask.shape[1] < length:
-        raise ValueError(
-            f"attention_mask has the shape {tuple(mask.shape)}; give one entry per token, "
-            f"({batch}, {length}), 1 for a real token and 0 for padding"
-        )
-    return (mask[:, mask.shape[1] - length :] != 0).to(x.device)
+    return next(iter(_parameters(module)), "")
 
 
 def uncached(model: nn.Module, inputs: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Arguments of a forward call that keeps no keys and values for a next one, and more it may take."""
-    names = inspect.signature(model.forward).parameters
+    names = _parameters(model)
     return {**inputs, **{k: v for k, v in {"use_cache": False, **more}.items() if k in names}}
 
 
@@ -348,8 +602,10 @@ def read_states(
     3
     """
     blocks = blocks if isinstance(blocks, Blocks) else find_blocks(model, blocks)
-    with blocks.reading() as values:
+    scope = _Reading(blocks, range(blocks.depth))
+    with blocks._reading(scope):
         output = blocks.model(**inputs)
+    values = scope.states
     shapes = {tuple(x.shape) for x in values}
     if len(shapes) != 1 or values[0].dim() != 3:
         raise ValueError(
@@ -357,5 +613,5 @@ def read_states(
             f"{sorted(shapes)}; they have to be (rows, tokens, width), the same for all: give "
             "blocks='another.list', or, where padding is left out, attn_implementation='sdpa'"
         )
-    mask = token_mask(inputs.get("attention_mask"), values[0])
-    return States(list(values), mask, getattr(output, "logits", None))
+    mask = scope.tokens.counted(values[0])
+    return States(values, mask, getattr(output, "logits", None))

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pidlib.hooks import Blocks, Control, after_first, token_mask, uncached
+from pidlib.hooks import Blocks, Control, uncached
 from pidlib.pid import PIDController
 from pidlib.theory.chains import ChainSweep, Path, RunningLoss
 from pidlib.theory.descent import Descent, descend
 from pidlib.theory.inputs import choice
+from pidlib.tokens import after_first, token_mask
 
 LOSSES = ("relaxed", "running")
 METHODS = ("states", "msa", "gradient")
@@ -93,7 +94,7 @@ class Pontryagin:
         The model is as for `PIDController.attached`, in evaluation mode and single or double precision;
         no block may stop gradients or work in place.
         """
-        with self.controller.claimed(model) as blocks:
+        with self.controller.claimed(model, alone=False) as blocks:
             return self._solve(blocks, blocks.model.forward, inputs)
 
     @contextmanager
@@ -103,6 +104,7 @@ class Pontryagin:
             forward, own = blocks.model.forward, "forward" in vars(blocks.model)
             signature = inspect.signature(forward)
 
+            @torch.compiler.disable
             @wraps(forward)
             def solved(*args: Any, **kwargs: Any) -> Any:
                 given = signature.bind(*args, **kwargs).arguments
@@ -156,7 +158,8 @@ class Pontryagin:
             controls[t] = v - x
             return v
 
-        with torch.no_grad(), _full_precision(blocks.model), blocks.control(apply):
+        control = blocks.control(apply, private=True)
+        with torch.no_grad(), _full_precision(blocks.model), control:
             output = forward(**inputs)
         return Solution(output, controls, descent)
 
@@ -249,12 +252,10 @@ class _Run:
                 return path.place(t, x, new, self.real, self.loss)
             return path.step(t, x, new, self.loss)
 
-        def last(_module: nn.Module, _args: Any, output: Any) -> None:
-            path.states.append(output[0] if isinstance(output, tuple) else output)
-
-        hook = self.blocks.modules[-1].register_forward_hook(last)
-        with hook, torch.enable_grad(), self.blocks.control(step):
+        control = self.blocks.control(step, private=True)
+        with self.blocks.reading() as values, torch.enable_grad(), control:
             self.forward(**self.inputs)
+            path.states.append(values[-1])
             return path.back(partly=free is not None), [part.detach() for part in path.free]
 
 

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pidlib.hooks import find_blocks, token_mask, uncached
+from pidlib.hooks import find_blocks, uncached
 from pidlib.theory.inputs import number
+from pidlib.tokens import token_mask
 
 
 class BlockGeometry(NamedTuple):

@@ -231,7 +231,7 @@ def answer_weights(
             states.append(x if t else x.detach().requires_grad_())
             return states[-1]
 
-        with torch.enable_grad(), blocks.control(note):
+        with torch.enable_grad(), blocks.control(note, private=True):
             logits = model(**batch.inputs).logits
             centred = logits - logits.mean(1, keepdim=True)
             slopes = [

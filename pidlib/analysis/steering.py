@@ -18,8 +18,9 @@ from scipy.optimize import brentq
 from torch import Tensor, nn
 
 from pidlib.data.batches import encode
-from pidlib.hooks import after_first, find_blocks
+from pidlib.hooks import find_blocks
 from pidlib.theory.inputs import number
+from pidlib.tokens import after_first
 
 Instead = Callable[[int, Tensor, Tensor | None], Tensor]
 
@@ -55,15 +56,22 @@ class Steering:
     skip_first: int = 1
 
     @contextmanager
-    def attached(self, model: nn.Module, instead: Instead | None = None) -> Iterator[nn.Module]:
-        """Push for as long as the context lasts; `instead` gives what is added for u_t."""
+    def attached(
+        self, model: nn.Module, instead: Instead | None = None, private: bool = False
+    ) -> Iterator[nn.Module]:
+        """Push for as long as the context lasts; `instead` gives what is added for u_t.
+
+        A model that is controlled already is refused. A `private` push acts on calls of this thread or
+        task alone.
+        """
 
         def control(t: int, x: Tensor, mask: Tensor | None) -> Tensor:
             u = self.push(t, x).to(x).expand_as(x)
             u = u if mask is None else u * mask
             return x + (u if instead is None else instead(t, u, mask))
 
-        with find_blocks(model).control(control, list(self.layers), skip_first=self.skip_first):
+        how = {"skip_first": self.skip_first, "private": private}
+        with find_blocks(model).control(control, list(self.layers), **how):
             yield model
 
 
@@ -159,7 +167,7 @@ def sequential_pushes(
         pushes[t] = sum(k * terms[i] for i, k in gains.items())
         return pushes[t]
 
-    with torch.no_grad(), Steering(push, layers).attached(model):
+    with torch.no_grad(), Steering(push, layers).attached(model, private=True):
         model(**inputs)
     return pushes
 

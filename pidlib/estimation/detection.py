@@ -39,10 +39,10 @@ def innovation_scores(
 
         return control
 
-    with controller.claimed(model) as blocks, torch.inference_mode():
+    with controller.claimed(model, alone=False) as blocks, torch.inference_mode():
         for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-            skip = controller.skip_first
-            with blocks.control(begin=begin, layers=controller.hooked, skip_first=skip):
+            how = {"skip_first": controller.skip_first, "private": True}
+            with blocks.control(begin=begin, layers=controller.hooked, **how):
                 model(**batch.inputs)
             for column, t in enumerate(states):
                 innovations[batch.indices, column] = sizes[t].double().cpu().numpy()

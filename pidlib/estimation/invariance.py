@@ -15,7 +15,7 @@ from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
 from pidlib.estimation.layerwise import state_of, text_lengths
-from pidlib.hooks import Blocks, Control, read_states
+from pidlib.hooks import Blocks, Control, find_blocks, read_states
 
 PLACES = ("all", "marked", "shared", "agreed")
 _MARK = 2  # directions of x_0 that tell whether a word is one of those that the swap changes
@@ -201,6 +201,6 @@ class SwapFeedback:
         instead: Callable[[int, Tensor, Tensor | None], Tensor] | None = None,
     ) -> Iterator[nn.Module]:
         """Control a model for as long as the context lasts; `instead` as for every controller."""
-        blocks, layers = free_blocks(model), list(self.layers)
-        with blocks.control(begin=lambda: _replaced(self.begin(), instead), layers=layers):
+        begin, layers = lambda: _replaced(self.begin(), instead), list(self.layers)
+        with find_blocks(model).control(begin=begin, layers=layers):
             yield model

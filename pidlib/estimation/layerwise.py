@@ -254,7 +254,7 @@ def state_of(
             raise _Enough
         return static(s, x, mask)
 
-    hooks = blocks.control(control, layers=[*law, t], skip_first=skip)
+    hooks = blocks.control(control, layers=[*law, t], skip_first=skip, private=True)
     with torch.inference_mode(), hooks, suppress(_Enough):
         blocks.model(**inputs)
     return states[0]

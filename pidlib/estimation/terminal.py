@@ -108,7 +108,7 @@ def fit_terminal(
             optimizer.param_groups[0]["lr"] = rate * pace
             with torch.no_grad():
                 wanted = logits(rows, part).softmax(-1) if answers is None else answers[part]
-            with blocks.control(maps, layers=sorted(states), skip_first=skip_first):
+            with blocks.control(maps, sorted(states), skip_first=skip_first, private=True):
                 clean, moved = (logits(of, part).log_softmax(-1) for of in (rows, changed))
             gap = partial(kl_div, target=wanted, reduction="batchmean")
             cost = (1 - share) * gap(clean) + share * gap(moved)

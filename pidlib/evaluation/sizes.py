@@ -66,9 +66,11 @@ class _RandomControl(PIDController):
     """Control by random subspaces: no weights to recognise, no eigenvectors to look for."""
 
     @contextmanager
-    def claimed(self, model: nn.Module) -> Iterator[Blocks]:
+    def claimed(self, model: nn.Module, alone: bool = True) -> Iterator[Blocks]:
         """Give the blocks of any model."""
-        yield find_blocks(model)
+        blocks = find_blocks(model)
+        with blocks.held(alone):
+            yield blocks
 
     def frames(self, t: int) -> list[Tensor]:
         """Basis (d, r) of each term at state t."""

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from pidlib.data.batches import encode, input_device
 from pidlib.evaluation.exact import Choice, Choices, changed, changing, falling, grown
-from pidlib.hooks import find_blocks, token_mask
+from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 from pidlib.theory.inputs import number
+from pidlib.tokens import token_mask
 
 OBJECTIVES = ("margin", "running loss")
 PASS = 2  # questions that a gradient counts as: a forward and a backward

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from pidlib.hooks import Blocks, find_blocks, read_states, token_mask
+from pidlib.hooks import Blocks, find_blocks, read_states
+from pidlib.tokens import token_mask
 
 
 def recorded(model, inputs):

@@ -322,31 +322,66 @@ def test_history_starts_anew_at_each_generated_token(tiny):
     assert not torch.allclose(seen, base, atol=1e-2)
 
 
-def test_residual_law_under_gradient_checkpointing_is_refused_or_right(tiny):
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("law", ["averaged", "residual"])
+def test_gradient_checkpointing_is_refused_or_right(tiny, law, reentrant):
     """Blocks of transformers 4 call hooks again on the way back; those of 5 do not."""
-    model, controller = fitted(tiny, law="residual")
+    model, controller = fitted(tiny, law=law, skip_first=1)
     model.train()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    embeds = torch.randn(2, 5, tiny.width)
+    embeds, mask = torch.randn(2, 5, tiny.width), torch.tensor([[0, 0, 1, 1, 1], [1] * 5])
 
-    def gradient():
+    def gradient(within):
         x = embeds.clone().requires_grad_()
         with controller.attached(model):
-            model(inputs_embeds=x).logits.sum().backward()
+            loss = model(inputs_embeds=x, attention_mask=mask).logits.sum()
+            if within:
+                loss.backward()
+        if not within:
+            loss.backward()
         return x.grad
 
-    plain = gradient()
+    plain = gradient(within=True)
     assert hooks_left(model) == 0
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
     others = hooks_left(model)  # transformers 5 leaves a hook of its own
-    if int(transformers.__version__.split(".")[0]) < 5:
-        with pytest.raises(RuntimeError, match="law='averaged'"):
-            gradient()
-    else:
-        assert torch.allclose(gradient(), plain, atol=1e-6) and plain.abs().max() > 1e-3
+    for within in (True, False):
+        if int(transformers.__version__.split(".")[0]) < 5:
+            with pytest.raises(RuntimeError, match="gradient_checkpointing_disable"):
+                gradient(within)
+        else:
+            assert torch.allclose(gradient(within), plain, atol=1e-6)
+            assert plain.abs().max() > 1e-3
     assert hooks_left(model) == others
+    with torch.no_grad(), controller.attached(model):  # nothing is run again
+        model(inputs_embeds=embeds)
+
+
+def test_blocks_that_a_model_checkpoints_itself_are_refused_on_the_way_back(tiny):
+    """Any model may call `torch.utils.checkpoint`: a block run again there has no call."""
+    from torch.utils.checkpoint import checkpoint
+
+    model, controller = fitted(tiny)
+    block = find_blocks(model).modules[1]
+    plain = block.forward
+
+    class Kept(torch.nn.Module):
+        def forward(self, *args, **kwargs):
+            return checkpoint(block, *args, use_reentrant=False, **kwargs)
+
+    find_blocks(model)
+    model.bert.encoder.layer[1] = Kept()
+    assert block.forward == plain
+    with find_blocks(tiny.model("bert")).control(lambda t, x, mask: None):
+        pass
+    model.bert.encoder.layer[1] = block
+    with controller.attached(model):
+        x = torch.randn(2, 5, tiny.width, requires_grad=True)
+        output = checkpoint(block, x, use_reentrant=False)
+        with pytest.raises(RuntimeError, match="gradient checkpointing"):
+            (output[0] if isinstance(output, tuple) else output).sum().backward()
 
 
 @pytest.mark.parametrize("law", LAWS)
