@@ -199,3 +199,10 @@ def gradients_stay_on():
     left_off = not torch.is_grad_enabled()
     torch.set_grad_enabled(True)
     assert not left_off, "gradients are still switched off after this test"
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of a file stay on one worker, but for those that name a group of their own."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))

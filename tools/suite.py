@@ -122,8 +122,8 @@ def _one(code: int) -> Count:
 
 
 def spread(workers: int) -> list[str]:
-    """Options that share tests out over processes, the tests of a file together."""
-    return ["-n", str(workers), "--dist", "loadfile"]
+    """Options that share tests out over processes by the groups that tests/conftest.py names."""
+    return ["-n", str(workers), "--dist", "loadgroup"]
 
 
 def tests(workers: int) -> Count:
