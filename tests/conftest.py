@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
+from functools import partial
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -178,6 +179,32 @@ def adapters_are_read_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "load_adapter", copied)
+        yield
+
+
+FITS = {}  # of trials, by model, rows and settings
+
+
+@pytest.fixture(scope="module")
+def small_fits():
+    """Trials fit their controls of subspaces on 60 rows, and once for the same rows and model."""
+    import experiments.conditions as conditions
+    from experiments.trial import Trial
+    from pidlib.attacks.attacker import weights_sha256
+    from pidlib.data.nli import fingerprint
+    from pidlib.pid import PIDController
+
+    class Once:
+        @staticmethod
+        def fit(model, tokenizer, rows, **settings):
+            key = weights_sha256(model), fingerprint(rows), str(settings)
+            if key not in FITS:
+                FITS[key] = PIDController.fit(model, tokenizer, rows, **settings)
+            return FITS[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "PIDController", Once)
+        patch.setattr("experiments.words.contrast.Trial", partial(Trial, fitted_on=60))
         yield
 
 

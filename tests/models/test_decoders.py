@@ -15,7 +15,7 @@ from pidlib.pid import PIDController
 @pytest.fixture(scope="module")
 def decoder():
     model, tokenizer = load_model("smollm2-nli")
-    rows = load_nli("captions", split="train", n=8)
+    rows = load_nli("captions", split="train", n=24)
     settings = {"scheme": "PD", "variance": 0.9, "skip_first": 1}
     return model, tokenizer, PIDController.fit(model, tokenizer, rows, **settings)
 

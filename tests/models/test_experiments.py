@@ -25,6 +25,8 @@ from pidlib.evaluation.trial_results import (
     stored_rows,
 )
 
+pytestmark = pytest.mark.usefixtures("small_fits")
+
 TRIAL = Trial(
     n=5,
     swarm=3,

@@ -20,6 +20,8 @@ from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import answers
 from pidlib.models import load_model
 
+pytestmark = pytest.mark.usefixtures("small_fits")
+
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 
 

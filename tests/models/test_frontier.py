@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from experiments.experiment import record
 from experiments.words.frontier import FrontierTrial
@@ -13,6 +14,8 @@ from pidlib.data.nli import load_nli
 from pidlib.evaluation.exact import choices, half_scores
 from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
+
+pytestmark = pytest.mark.usefixtures("small_fits")
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 SIZES = {"ordinary": 3, "one word": 3, "edited": 4, "counterfactual": 3}

@@ -80,7 +80,7 @@ def test_accuracy_on_captions_is_the_recorded_one(captions_test):
 def captions_test():
     from pidlib.data.nli import load_nli
 
-    return load_nli("captions", split="test", n=1000)
+    return load_nli("captions", split="test", n=300)
 
 
 @pytest.mark.data
@@ -88,7 +88,7 @@ def test_accuracy_on_snli(real_data):
     from pidlib.data.nli import load_nli
 
     model, tokenizer = load_model("minilm-nli")
-    right = right_answers(model, tokenizer, load_nli("snli-test", n=1500))
+    right = right_answers(model, tokenizer, load_nli("snli-test", n=300))
     assert Proportion(int(right.sum()), len(right)).interval(0.99)[1] >= 0.80
 
 

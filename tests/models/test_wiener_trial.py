@@ -22,6 +22,8 @@ from pidlib.estimation.selection import choose
 from pidlib.evaluation.results import read_result
 from pidlib.evaluation.trial_results import ADAPTIVE, control_name
 
+pytestmark = pytest.mark.usefixtures("small_fits")
+
 # The same words under the names that have a wide form.
 MADE = {"ppdb": LexiconCandidates(), "ppdb-wide": LexiconCandidates()}
 MADE["ppdb-wide"].width = 2
@@ -62,7 +64,7 @@ def few_held_rows():
 
 
 def few(model, tokenizer, rows, held, perturbed, **settings):
-    rows, held = rows.select(range(40)), held.select(range(10))
+    rows, held = rows.select(range(24)), held.select(range(8))
     settings |= {"rhos": [0.5], "loss": 1.0}
     return choose(model, tokenizer, rows, held, perturbed, **settings)
 
