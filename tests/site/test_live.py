@@ -349,7 +349,7 @@ def test_states_are_those_of_the_library(ready, library, pairs):
     assert max(far) < 0.1
 
 
-def test_the_condition_shown_is_answered_first_and_weights_come_when_asked(opened):
+def test_the_condition_shown_is_answered_first_and_weights_come_when_asked(opened, site):
     shown = opened(SHORT)
     page = shown.go()
     assert not [url for url in shown.asked if "part-" in url]  # loaded only when asked
@@ -363,7 +363,7 @@ def test_the_condition_shown_is_answered_first_and_weights_come_when_asked(opene
         assert 0 < first < every
         print(f"seconds to the answer shown and to all four: {first}, {every}")
     assert shown.wrong == []
-    own = shown.address.removesuffix("book/live.html")
+    own = site.as_uri()
     assert [url for url in shown.asked if not url.startswith((own, "data:", "blob:"))] == []
 
 
@@ -599,8 +599,8 @@ def test_words_of_other_lengths_are_compared_as_wholes(ready):
 
 
 def test_an_attack_shows_its_steps(opened):
-    shown = opened("?premise=Four physicians in blue shirts are dancing on the street."
-                 "&hypothesis=Four doctors wearing blue shirts are dancing outside.")  # fmt: skip
+    pair = {"premise": "Four physicians are dancing.", "hypothesis": "Four doctors are dancing."}
+    shown = opened("?" + "&".join(f"{side}={text}" for side, text in pair.items()))
     page = shown.load()
     page.click("#live-attack")
     page.wait_for_selector("#live-attack:not(:disabled)", timeout=60_000)
@@ -612,9 +612,10 @@ def test_an_attack_shows_its_steps(opened):
     assert "are left, and the answer turns" in steps[-2]
     page.click("#live-back")
     shown.settled()
-    assert page.input_value("#live-hypothesis").startswith("Four doctors wearing")
-    page.click("#live-attack")
-    page.click("#live-stop")
+    assert {side: page.input_value(f"#live-{side}") for side in SIDES} == pair
+    page.evaluate(
+        "['attack', 'stop'].forEach((name) => document.getElementById(`live-${name}`).click())"
+    )
     page.wait_for_selector("#live-attack:not(:disabled)")
     assert page.locator("#live-steps li").last.inner_text() == "Stopped."
     assert shown.wrong == []
