@@ -89,6 +89,11 @@ class Eigenbases:
 
     def rank(self, term: str, t: int, variance: float) -> int:
         """Smallest rank whose eigenvalues hold the share `variance` (of Σσ², where the paper has Σσ)."""
+        if term not in self.values:
+            raise ValueError(
+                f"the bases of {told(term)} were not learnt, those of {list(self.values)} were; fit "
+                "again with terms='PID'"
+            )
         return rank_for(self.values[term][t], variance)
 
     def basis(self, term: str, t: int, variance: float) -> Tensor:

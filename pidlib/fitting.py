@@ -149,19 +149,7 @@ def learn(
     if merge is not None:
         merge(sums)
     counts = {name: n for name, n in sums.counts.items() if name != "batches"}
-    if counts["rows"] == 0:
-        raise ValueError("there are no rows: give at least one example")
-    if counts["correct"] == 0 and (skip_first or order is None):
-        raise ValueError(
-            f"none of the {counts['rows']} rows "
-            + ("is classified correctly and " if order is not None else "")
-            + f"has a token beyond the first {skip_first}; give longer rows, or a smaller skip_first"
-        )
-    if counts["correct"] == 0:
-        raise ValueError(
-            f"the model classifies none of the {counts['rows']} rows correctly; check that its labels "
-            "(model.config.id2label) and those of the rows mean the same"
-        )
+    _check_counts(counts, skip_first, order is not None)
     first = sums.moments["P"][0]
     counts |= {"tokens": first.tokens, "width": first.width}
     if first.tokens < first.width:
@@ -183,6 +171,23 @@ def _first_token(model: Any, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     start = next((token for token in known if token is not None), 0)
     first = next(iter(inputs.values()))
     return {"decoder_input_ids": first.new_full((len(first), 1), start, dtype=torch.long)}
+
+
+def _check_counts(counts: Mapping[str, int], skip_first: int, correct_only: bool) -> None:
+    """Refuse a fit that no row counted in."""
+    if counts["rows"] == 0:
+        raise ValueError("there are no rows: give at least one example")
+    if counts["correct"] == 0 and (skip_first or not correct_only):
+        raise ValueError(
+            f"none of the {counts['rows']} rows "
+            + ("is classified correctly and " if correct_only else "")
+            + f"has a token beyond the first {skip_first}; give longer rows, or a smaller skip_first"
+        )
+    if counts["correct"] == 0:
+        raise ValueError(
+            f"the model classifies none of the {counts['rows']} rows correctly; check that its labels "
+            "(model.config.id2label) and those of the rows mean the same"
+        )
 
 
 def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:

@@ -719,6 +719,8 @@ def test_schemes_that_were_not_learnt_are_refused(tiny):
     assert list(controller.bases.values) == ["P"]
     with pytest.raises(ValueError, match=r"needs the bases of \['D'\].*terms='PID'"):
         controller.retune(scheme="PD")
+    with pytest.raises(ValueError, match=r"bases of 'I' were not learnt.*terms='PID'"):
+        controller.projections(0, "PI")
     with pytest.raises(ValueError, match=r"needs the bases of \['I'\]"):
         fitted(tiny, scheme="PID", terms="PD")
     with controller.attached(model):

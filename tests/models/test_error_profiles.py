@@ -102,7 +102,7 @@ def test_geometry_of_a_real_block_leaves_padding_out(tiny):
 
 
 def test_lengths_outside_are_those_of_the_projections(tiny):
-    model, tokenizer, controller = fitted(tiny)
+    model, tokenizer, controller = fitted(tiny, terms="PID")
     rows = tiny.rows(7)
     found = outside_norms(model, tokenizer, controller.bases, rows, 0.8, batch_size=3)
     expected, tokens = {i: np.zeros(tiny.depth) for i in "PID"}, 0
