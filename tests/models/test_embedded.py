@@ -12,6 +12,7 @@ import zipfile
 from collections import namedtuple
 from dataclasses import replace
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -269,7 +270,8 @@ def test_a_gguf_model_that_transformers_5_calls_quantised_is_saved(tiny_gguf, mo
     def marked(*args, **more):
         model = read(*args, **more)
         if more.get("gguf_file"):
-            model.hf_quantizer = object()
+            model.hf_quantizer = SimpleNamespace(is_serializable=lambda *_, **__: False)
+            model.hf_quantizer.quantization_config = None
             model.config.quantization_config = {"quant_method": "gguf"}
         return model
 

@@ -116,7 +116,7 @@ def test_smollm2_has_the_settings_and_the_weights_of_its_file(file, smollm2):
     }
     for stored, name in same.items():
         tensor = tensors[f"{stored}.weight"]
-        weight = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type))
+        weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
         assert torch.equal(held[f"model.{name}.weight"], weight.float()), stored
     summary = (ROOT / "LICENSE-SUMMARY.md").read_text(encoding="utf-8")
     assert file.get_field("general.license").contents() == "apache-2.0"
@@ -155,7 +155,7 @@ def test_smollm2_has_the_tokenizer_of_its_file(file, smollm2):
         ("Steps:\n\n1. Boil", ["Steps", ":", "ĊĊ", "1", ".", "ĠBo", "il"]),
         ("x  12", ["x", "ĠĠ", "1", "2"]),
         ("of 2024,", ["of", "Ġ", "2", "0", "2", "4", ","]),
-        ("a  b\n\n c", ["a", "Ġ", "Ġb", "Ċ", "Ċ", "Ġc"]),
+        ("a  b\n\n c", ["a", "Ġ", "Ġb", "ĊĊ", "Ġc"]),
     ],
 )
 def test_smollm2_splits_digits_one_by_one_and_before_white_space(smollm2, text, tokens):

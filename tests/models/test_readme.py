@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from email import message_from_string
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,15 @@ PYTHON = ".venv/bin/python"
 APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
 COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
 PARSED = {"run", "train"}  # hours
+WEIGHTS = "adapter_model.safetensors"
+# Only recorded results need them.
+CHECKOUT_ONLY = (
+    "minilm-nli-a2t",
+    "minilm-nli-freelb",
+    "minilm-nli-second",
+    "mpnet-nli",
+    "smollm2-nli",
+)
 OWN = "mine.toml"  # a reader's configuration
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
 SMALL = {
@@ -294,14 +304,42 @@ def test_the_wheel_holds_every_asset_and_nothing_else_beside_the_library(site):
     _, names = site
     files = [path for path in (ROOT / "pidlib").rglob("*") if path.is_file()]
     ours = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
-    assert {name for name in names if ".dist-info/" not in name} == ours
+    kept = {name for name in names if ".dist-info/" not in name}
+    assert kept == ours - {f"pidlib/assets/adapters/{name}/{WEIGHTS}" for name in CHECKOUT_ONLY}
     assert {
         "pidlib/assets/adapters/minilm-nli/adapter_model.safetensors",
         "pidlib/assets/controls/minilm-nli-terminal/controller.json",
         "pidlib/assets/lexicon.json",
         "pidlib/assets/nltk/corpora/stopwords/english",
         "pidlib/assets/textfooler_stopwords.txt",
-    } <= ours
+    } <= kept
+
+
+def test_the_wheel_is_small_and_says_whose_it_is(site):
+    home, _ = site
+    [wheel] = home.parent.glob("*.whl")
+    assert wheel.stat().st_size < 8e6
+    [about] = (message_from_string(p.read_text()) for p in home.glob("pidlib-*/METADATA"))
+    assert about["Author"] == "The pidlib authors" and about["License-Expression"] == "MIT"
+    assert "Typing :: Typed" in about.get_all("Classifier")
+
+
+def test_a_wheel_says_where_the_other_adapters_are(site, tmp_path):
+    home, _ = site
+    code = f"""
+from pidlib import load_model
+from pidlib.models import training_record
+for name in {CHECKOUT_ONLY!r}:
+    assert training_record(name)["adapter"]
+    try:
+        load_model(name)
+    except FileNotFoundError as error:
+        print(error)
+"""
+    told = call([sys.executable, "-c", code], tmp_path, home).splitlines()
+    assert len(told) == len(CHECKOUT_ONLY)
+    for name, line in zip(CHECKOUT_ONLY, told, strict=True):
+        assert line.startswith(f"the weights of {name!r} are not") and "pip install -e ." in line
 
 
 def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
