@@ -46,6 +46,30 @@ CHECKOUT_ONLY = (
     "smollm2-nli",
 )
 OWN = "mine.toml"  # a reader's configuration
+INDEX = "https://download.pytorch.org/whl/cpu"  # of builds without CUDA
+# Requests of unlike lengths at once, in place of a server that never ends.
+ASKING = """
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Thread
+    from urllib.request import Request, urlopen
+
+    asked = ["A fine movie." * (1 + k % 5) for k in range(40)]
+    Thread(target=server.serve_forever).start()
+    try:
+        send = lambda text: json.load(urlopen(Request(address, text.encode()), timeout=60))
+        address = "http://127.0.0.1:%d" % server.server_port
+        Answer.log_message = lambda *_: None
+        with ThreadPoolExecutor(8) as pool:
+            served = list(pool.map(send, asked))
+    finally:
+        server.shutdown()
+        server.server_close()
+    alone = [
+        model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)[0]
+        for text in asked
+    ]
+    print("served", torch.allclose(torch.tensor(served), torch.stack(alone), atol=1e-5))
+"""
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
 SMALL = {
     "README.md": {
@@ -59,6 +83,8 @@ SMALL = {
         "--control pd-99 --n 1000\n": "--control pd-99 --n 20\n",
         "--recipe textfooler --n 200": "--recipe textfooler --n 1",
         "/folder/with/files": "files",
+        "8000": "0",
+        "    server.serve_forever()\n": ASKING,
     },
 }
 MORE_ROWS = [  # what the three dots stand for
@@ -133,6 +159,13 @@ def parse_launch(words: list[str]) -> str:
     return parse_command([asked.training_script, *asked.training_script_args])
 
 
+def parse_extras(wanted: list[str]) -> bool:
+    """Whether the checkout is installed, with extras that it has."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [re.fullmatch(r"\.(?:\[(\w+)\])?", word) for word in wanted]
+    return all(m and (m[1] is None or m[1] in extras["optional-dependencies"]) for m in asked)
+
+
 def plan(block: Block) -> list[tuple[str, list[str]]]:
     """How each command of a shell block is treated: make, set, parse or run, and its words.
 
@@ -147,6 +180,8 @@ def plan(block: Block) -> list[tuple[str, list[str]]]:
                 found.append(("make", words[1:]))
             elif words[0] == "export" and len(words) == 2:
                 found.append(("set", words[1].split("=", 1)))
+            elif words[:2] == ["pip", "install"]:
+                assert words[2:] == ["torch", "--index-url", INDEX] or parse_extras(words[2:])
             elif words[:2] == ["accelerate", "launch"]:
                 parse_launch(words[2:])
             else:
@@ -237,6 +272,7 @@ def test_python_blocks_of_the_readme(folder):
 def test_python_blocks_of_how_to_run(folder):
     printed = type_python("book/how-to-run.md", folder, ROOT)
     assert f"out of {len(MORE_ROWS) + 1}" in printed and "Terminal control of" in printed
+    assert "served True" in printed
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -256,7 +292,7 @@ def test_shell_blocks(page, folder):
         assert len((folder / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
 
 
-def test_commands_options_and_extras_in_running_text():
+def test_commands_and_options_in_running_text():
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
     spans = re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))
     commands = [shlex.split(span)[2:] for span in spans if span.startswith("python -m ")]
@@ -270,9 +306,6 @@ def test_commands_options_and_extras_in_running_text():
     }
     named = {span.split()[0] for span in spans if re.match(r"--[a-z]", span)}
     assert {"--json", "--config"} < named <= options
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = set(re.findall(r"\"\.\[(\w+)\]\"", "\n".join(spans)))
-    assert asked and asked <= set(extras["optional-dependencies"])
 
 
 @pytest.mark.parametrize(
@@ -281,6 +314,8 @@ def test_commands_options_and_extras_in_running_text():
         "make book PYTHON=python3",
         "make tests",
         "pip install pidlib",
+        'pip install "pidlib[attacks]"',
+        'pip install ".[extras]"',
         "python -m pidlib doctor",  # not the environment that make prepares
         ".venv/bin/python -m pidlib",
         ".venv/bin/python -m pidlib shout",
