@@ -29,13 +29,6 @@ from contents import ROOT
 from experiments.experiment import read_experiment
 from pidlib.data.labels import LABELS
 
-PAGES = ("README.md", "book/how-to-run.md")
-FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
-NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
-PYTHON = ".venv/bin/python"
-APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
-COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
-PARSED = {"run", "train"}  # hours
 WEIGHTS = "adapter_model.safetensors"
 # Only recorded results need them.
 CHECKOUT_ONLY = (
@@ -45,7 +38,6 @@ CHECKOUT_ONLY = (
     "mpnet-nli",
     "smollm2-nli",
 )
-OWN = "mine.toml"  # a reader's configuration
 INDEX = "https://download.pytorch.org/whl/cpu"  # of builds without CUDA
 # Requests of unlike lengths at once, in place of a server that never ends.
 ASKING = """
@@ -70,6 +62,14 @@ ASKING = """
     ]
     print("served", torch.allclose(torch.tensor(served), torch.stack(alone), atol=1e-5))
 """
+PAGES = ("README.md", "book/how-to-run.md")
+FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
+NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
+PYTHON = ".venv/bin/python"
+APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
+COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
+PARSED = {"run", "train"}  # hours
+OWN = "mine.toml"  # a reader's configuration
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
 SMALL = {
     "README.md": {
