@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
         `"minilm-nli"`: the embedded MiniLM with our adapter merged into its weights.
         `"mpnet-nli"`: the same of MPNet-base, five times as large, from packages of its own.
         `"smollm2-nli"`: the same of SmolLM2, a decoder.
+        (A wheel holds the adapter `minilm-nli` only, a checkout all.)
         `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
         A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
@@ -55,11 +57,16 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
     >>> model.config.num_labels
     3
 
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        No model has that name; its adapter or the packages that hold it are not installed.
+
     Source: §3.1 (LoRA fine-tuned models). Departure: MiniLM, which installs offline.
     """
     import transformers  # slow, and only who loads a model needs it
 
-    if name in adapters():
+    if name in _recorded():
         model, tokenizer = load_adapter(ADAPTERS / name)
     elif name == "smollm2":
         folder = embedded_folder(SMOLLM2.name)
@@ -83,12 +90,17 @@ def adapters() -> list[str]:
     return sorted(p.parent.name for p in ADAPTERS.glob("*/adapter_model.safetensors"))
 
 
+def _recorded() -> list[str]:
+    """Names of the adapters whose records ship with pidlib; a wheel lacks the weights of most."""
+    return sorted(p.parent.name for p in ADAPTERS.glob("*/training.json"))
+
+
 def training_record(name: str = "minilm-nli") -> dict:
     """What an adapter was trained on, with hashes, licences, seeds and its curve.
 
     Parameters
     ----------
-    name : str, one of `adapters()`
+    name : str, of an adapter, also of one whose weights are in the checkout only
 
     Returns
     -------
@@ -96,7 +108,7 @@ def training_record(name: str = "minilm-nli") -> dict:
     """
     path = ADAPTERS / name / "training.json"
     if not path.is_file():
-        raise ValueError(f"unknown adapter {name!r}; known: {adapters()}")
+        raise ValueError(f"unknown adapter {name!r}; known: {_recorded()}")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -143,9 +155,17 @@ def load_adapter(adapter: Path) -> Model:
     from peft import PeftModel
 
     record = json.loads((adapter / "training.json").read_text(encoding="utf-8"))
+    if not (adapter / "adapter_model.safetensors").is_file():
+        raise FileNotFoundError(
+            f"the weights of {adapter.name!r} are not in the installed package; they are in "
+            f"pidlib's checkout, in pidlib/assets/adapters/{adapter.name}: install that by "
+            f"`pip install -e .`, or copy the folder to {adapter}"
+        )
     check_sha256(adapter / "adapter_model.safetensors", record["adapter"]["sha256"])
     bare = base_classifier(base=EMBEDDED[record["base"]["name"]])
-    with torch.random.fork_rng(devices=[]):  # layers draw weights before they are loaded
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():  # layers draw weights
+        # peft asks transformers 5 by an old name
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         merged = PeftModel.from_pretrained(bare.model, adapter).merge_and_unload().float()
     return Model(merged, bare.tokenizer)
 

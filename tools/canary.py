@@ -4,9 +4,10 @@ python tools/canary.py [PYTHON...]    default: python3.11 python3.12 python3.13,
 
 Each Python gets an environment of its own in _build/canary, from the network: the library, its
 extras `model` and `test`, and pip's choice of versions. The tests of the library run there, and
-book/canary.json keeps what came of it. A Python that has been recorded today, with the library
-and its tests as they are, is not tried again without --again; an environment that was installed
-and not recorded is used again; a recorded one is deleted, unless --keep is given.
+book/canary.json keeps what came of it. Models are made ready anew, in a cache of its own. A
+Python that has been recorded today, with the library and its tests as they are, is not tried again
+without --again; an environment that was installed today and not recorded is used again; a recorded
+one is deleted, unless --keep is given.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "att
 ABSENT |= dict.fromkeys(("jupyter_cache", "myst_nb", "tabulate"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 
-MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install 'pidlib\[(\w+)\]'")
+MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install \"\.\[(\w+)\]\"")
 """What Python says of a module that is not there, and pidlib of an extra."""
 
 
@@ -121,8 +122,8 @@ def version_of(python: str) -> str | None:
 
 
 def install(python: str, place: Path, wanted: list[str]) -> None:
-    """Make an environment with the newest versions; one that was finished is used again."""
-    stamp, told = place / ".installed", "\n".join(wanted)
+    """Make an environment with today's newest versions; one of today is used again."""
+    stamp, told = place / ".installed", "\n".join([today(), *wanted])
     if stamp.exists() and stamp.read_text() == told:
         return
     shutil.rmtree(place, ignore_errors=True)
@@ -144,7 +145,10 @@ def pip(place: Path, *words: str) -> str:
 def run_tests(place: Path) -> tuple[dict[str, Any], float]:
     """Run the tests of the library in an environment; their outcomes and seconds."""
     report, start = place / "tests.xml", time.perf_counter()
+    cache = place / "cache"  # models that other versions have made ready would hide a fault
+    cache.mkdir(exist_ok=True)
     env = environment() | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    env["XDG_CACHE_HOME"] = str(cache)
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
     code = run_pytest([*options, *TESTS], report, env, str(place / "bin/python")).returncode
     if code not in (0, 1):

@@ -25,7 +25,8 @@ def load_textattack() -> ModuleType:
         import nltk
     except ModuleNotFoundError as problem:
         raise ModuleNotFoundError(
-            "attacks need TextAttack; install it with: pip install 'pidlib[attacks]'"
+            "attacks need TextAttack; in pidlib's checkout, install it with: "
+            'pip install ".[attacks]" (which takes transformers below 5)'
         ) from problem
     # Imported first, so that their own cache folders are already settled.
     import datasets  # noqa: F401

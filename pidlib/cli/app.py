@@ -25,15 +25,41 @@ console = Console(stderr=True, highlight=False)
 STOPPED = 130
 LAWS = "averaged, exact-gain, residual, wiener or terminal."
 MIXES = "typos, synonyms, both or words, for wiener and terminal."
+ROWS_OF_FIT = "Rows that the model classifies correctly, or all: what a language model needs."
 
-Config = Annotated[Path | None, typer.Option("--config", help="TOML file; options win over it.")]
-Model = Annotated[str | None, typer.Option(help="An adapter that ships, a folder, or owner/name.")]
-Data = Annotated[str | None, typer.Option(help="captions, snli-test, FILE.jsonl or owner/name.")]
-Split = Annotated[str | None, typer.Option(help="train, validation or test, where there are any.")]
-Rows = Annotated[int | None, typer.Option(help="Rows, the first.")]
-Control = Annotated[str | None, typer.Option(help="Folder of a controller, or one that ships.")]
-Batch = Annotated[int | None, typer.Option(help="Rows at a time.")]
+
+def option(text: str, default: Any = None, *flags: str) -> Any:
+    """An option that is None where it is not given; its help shows what then holds."""
+    return typer.Option(*flags, help=text, show_default=False if default is None else str(default))
+
+
+Config = Annotated[Path | None, option("TOML file; options win over it.", None, "--config")]
+Model = Annotated[
+    str | None, option("An adapter that ships, smollm2, a folder, or owner/name.", "minilm-nli")
+]
+Data = Annotated[str | None, option("captions, snli-test, FILE.jsonl or owner/name.", "captions")]
+Split = Annotated[str | None, option("train, validation or test, where there are any.")]
+Control = Annotated[str | None, option("Folder of a controller, or one that ships.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and no table.")]
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and stop, where that was asked."""
+    if asked:
+        from pidlib import __version__
+
+        print(f"pidlib {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take what is asked of no command."""
 
 
 def say(text: str) -> None:
@@ -61,28 +87,36 @@ def fit(
     model: Model = None,
     data: Data = None,
     split: Split = None,
-    n: Rows = None,
-    scheme: Annotated[str | None, typer.Option(help="P, PI, PD or PID.")] = None,
-    variance: Annotated[float | None, typer.Option(help="Share that subspaces keep.")] = None,
-    c: Annotated[float | None, typer.Option(help="Cost of control.")] = None,
-    law: Annotated[str | None, typer.Option(help=LAWS)] = None,
-    skip_first: Annotated[int | None, typer.Option(help="First positions left out.")] = None,
-    rank: Annotated[int | None, typer.Option(help="Rank of the terminal law's maps.")] = None,
-    mix: Annotated[str | None, typer.Option(help=MIXES)] = None,
-    rho: Annotated[float | None, typer.Option(help="Weight of changed text, for those.")] = None,
-    batch_size: Batch = None,
-    every: Annotated[float | None, typer.Option(help="Seconds between two savings.")] = None,
+    n: Annotated[int | None, option("Rows, the first.", 2000)] = None,
+    scheme: Annotated[str | None, option("P, PI, PD or PID.", "PD")] = None,
+    variance: Annotated[float | None, option("Share that subspaces keep.", 0.99)] = None,
+    c: Annotated[float | None, option("Cost of control.", 0.001)] = None,
+    law: Annotated[str | None, option(LAWS, "averaged")] = None,
+    skip_first: Annotated[int | None, option("First positions left out.", 0)] = None,
+    correct_only: Annotated[
+        bool | None, option(ROWS_OF_FIT, "--correct-only", "--correct-only/--all-rows")
+    ] = None,
+    rank: Annotated[int | None, option("Rank of the terminal law's maps.")] = None,
+    mix: Annotated[str | None, option(MIXES, "both")] = None,
+    rho: Annotated[float | None, option("Weight of changed text, for those.")] = None,
+    batch_size: Annotated[int | None, option("Rows at a time.", 32)] = None,
+    every: Annotated[float | None, option("Seconds between two savings.", 20.0)] = None,
     replace: Annotated[bool, typer.Option(help="Replace a controller that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a controller on text and write it to a folder.
 
     Example: python -m pidlib fit pd-99 --n 2000 --scheme PD --variance 0.99
+
+    A language model: python -m pidlib fit p-smollm2 --model smollm2 --all-rows --skip-first 1
     """
     from pidlib.cli import commands
     from pidlib.cli.settings import FitSettings
 
-    result = commands.fit(FitSettings.read(config, context.params), out, replace)
+    try:
+        result = commands.fit(FitSettings.read(config, context.params), out, replace)
+    except ValueError as error:  # what the library names is an argument in Python
+        raise ValueError(str(error).replace("correct_only=False", "--all-rows")) from error
     show(result, as_json, result["rows"], result["summary"])
 
 
@@ -93,9 +127,9 @@ def evaluate(
     model: Model = None,
     data: Data = None,
     split: Split = None,
-    n: Rows = None,
+    n: Annotated[int | None, option("Rows, the first.", 1000)] = None,
     control: Control = None,
-    batch_size: Batch = None,
+    batch_size: Annotated[int | None, option("Rows at a time.", 64)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count right answers without control and under one.
@@ -122,13 +156,15 @@ def attack(
     model: Model = None,
     data: Data = None,
     split: Split = None,
-    n: Rows = None,
-    start: Annotated[int | None, typer.Option(help="First row.")] = None,
-    recipe: Annotated[str | None, typer.Option(help="a2t, pso, textbugger or textfooler.")] = None,
-    resources: Annotated[str | None, typer.Option(help="lexicon, ppdb or stock.")] = None,
+    n: Annotated[int | None, option("Rows, the first.", 100)] = None,
+    start: Annotated[int | None, option("First row.", 0)] = None,
+    recipe: Annotated[
+        str | None, option("a2t, pso, textbugger or textfooler.", "textfooler")
+    ] = None,
+    resources: Annotated[str | None, option("lexicon, ppdb or stock.", "lexicon")] = None,
     control: Control = None,
-    budget: Annotated[int | None, typer.Option(help="Most queries an example.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the search.")] = None,
+    budget: Annotated[int | None, option("Most queries an example.")] = None,
+    seed: Annotated[int | None, option("Of the search.", 0)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Attack rows, the model as it is or under a control that the attacker sees.
@@ -166,7 +202,10 @@ def doctor(as_json: AsJson = False) -> None:
     from pidlib.cli.doctor import examine
 
     findings = [finding._asdict() for finding in examine()]
-    show({"findings": findings}, as_json, findings)
+    show({"findings": findings}, as_json, [])
+    width = max(len(finding["name"]) for finding in findings)
+    for of in [] if as_json else findings:  # in plain lines: the library's tables take seconds
+        print(f"{of['name']:<{width}}  {of['state']:<8}  {of['told']}")
     if any(finding["state"] == "broken" for finding in findings):
         raise typer.Exit(1)
 

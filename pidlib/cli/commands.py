@@ -28,7 +28,7 @@ from pidlib.io.pretrained import CARD
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 
-OF_SUBSPACES = {"scheme", "variance", "c", "gains", "law", "layers", "skip_first"}
+OF_SUBSPACES = {"scheme", "variance", "c", "gains", "law", "layers", "skip_first", "correct_only"}
 
 
 def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata, util
+from pathlib import Path
 from typing import NamedTuple
 
+from pidlib.io.assets import ASSETS
 from pidlib.io.embedded import EMBEDDED, look
+from pidlib.io.files import check_sha256
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
+NEWEST_TESTED = {"torch": "2.14.1", "transformers": "5.23.0"}  # by tools/canary.py
 ATTACKS = ("textattack", "nltk", "lemminflect", "sentence-transformers", "symspellpy")
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One thing that was looked at: ok, broken, untested, or optional and not here."""
 
     name: str
     state: str
@@ -23,20 +30,23 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at versions, the embedded models, words for attacks and data; nothing is changed."""
+    """Look at versions, the embedded models, words for attacks and data; nothing is changed.
+
+    Torch is not imported, unless there is a graphics card to name: it takes seconds.
+    """
     python = ".".join(map(str, sys.version_info[:3]))
     return [
         Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", python),
         *map(_package, NEEDED),
-        _tried("extra attacks", _attacks, "missing"),
+        _tried("extra attacks", _attacks, "optional"),
         *(
-            _tried(f"model {model.name}", partial(look, model), absent="missing")
+            _tried(f"model {model.name}", partial(look, model), absent="optional")
             for model in EMBEDDED.values()
         ),
         _tried("adapters", _adapters),
         _tried("controls", _controls),
-        _tried("data folder", _data, "missing", "missing"),
-        _tried("WordNet", _wordnet, "missing", "missing"),
+        _tried("data folder", _data, "optional", "optional"),
+        _tried("WordNet", _wordnet, "optional", "optional"),
         Finding("device", "ok", _device()),
     ]
 
@@ -50,6 +60,7 @@ def _version(name: str) -> str | None:
 
 def _package(name: str) -> Finding:
     from packaging.requirements import Requirement
+    from packaging.version import Version
 
     version = _version(name)
     wanted = next((r for r in metadata.requires("pidlib") or [] if r.startswith(name)), name)
@@ -57,13 +68,20 @@ def _package(name: str) -> Finding:
         return Finding(name, "broken", f"not installed; pip install '{wanted}'")
     if not Requirement(wanted).specifier.contains(version, prereleases=True):
         return Finding(name, "broken", f"{version}, but pidlib needs {wanted}; install that")
+    newest = NEWEST_TESTED.get(name, version)
+    if Version(Version(version).public) > Version(newest):
+        told = f"{version}, newer than {newest}, the newest that was tested"
+        return Finding(name, "untested", told)
     return Finding(name, "ok", version)
 
 
 def _attacks() -> str:
     versions = {name: _version(name) for name in ATTACKS}
     if absent := [name for name, version in versions.items() if not version]:
-        raise ImportError(f"pip install 'pidlib[attacks]' ({absent[0]})")
+        raise ImportError(
+            f"{absent[0]} is not here; for attacks, in pidlib's checkout: "
+            'pip install ".[attacks]" (which takes transformers below 5)'
+        )
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
@@ -79,23 +97,23 @@ def _tried(
 
 
 def _adapters() -> str:
-    from pidlib.io.files import check_sha256
-    from pidlib.models import ADAPTERS, adapters, training_record
-
-    if not adapters():
+    found = []
+    for path in sorted((ASSETS / "adapters").glob("*/adapter_model.safetensors")):
+        record = json.loads(path.with_name("training.json").read_text(encoding="utf-8"))
+        check_sha256(path, record["adapter"]["sha256"])
+        found.append(path.parent.name)
+    if not found:
         raise FileNotFoundError("no adapter came with pidlib; install it again")
-    for name in adapters():
-        expected = training_record(name)["adapter"]["sha256"]
-        check_sha256(ADAPTERS / name / "adapter_model.safetensors", expected)
-    return f"{', '.join(adapters())}: checksums as they should be"
+    return f"{', '.join(found)}: checksums as they should be"
 
 
 def _controls() -> str:
-    from pidlib.estimation.pretrained import CONTROLS, controls, load_controller
-
-    for name in controls():
-        load_controller(CONTROLS / name)
-    return f"{', '.join(controls()) or 'none'}: checksums as they should be"
+    found = []
+    for path in sorted((ASSETS / "controls").glob("*/controller.json")):
+        tensors = json.loads(path.read_text(encoding="utf-8"))["tensors"]
+        check_sha256(path.with_name(tensors["file"]), tensors["sha256"])
+        found.append(path.parent.name)
+    return f"{', '.join(found) or 'none'}: checksums as they should be"
 
 
 def _data() -> str:
@@ -106,15 +124,15 @@ def _data() -> str:
 
 
 def _wordnet() -> str:
-    from pidlib.attacks.synonyms import WordNetCandidates
+    from pidlib.attacks.wordnet import wordnet_folder
 
-    WordNetCandidates()
-    return "found (PSO on real data takes its words from it)"
+    return f"in {wordnet_folder()} (PSO on real data takes its words from it)"
 
 
 def _device() -> str:
-    import torch
+    if shutil.which("nvidia-smi") or any(Path("/dev").glob("nvidia*")):
+        import torch
 
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return f"processor, {torch.get_num_threads()} threads"
+        if torch.cuda.is_available():
+            return torch.cuda.get_device_name()
+    return f"processor, {os.cpu_count()} cores"

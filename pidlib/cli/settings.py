@@ -63,6 +63,7 @@ class FitSettings(Settings):
     gains: str = "normalised"
     layers: list[Place] | None = None
     skip_first: Place = 0
+    correct_only: bool = True
     rank: Count | None = None
     mix: Literal[tuple(MIXES)] = "both"
     resources: Literal[OFFLINE[:2]] = "lexicon"

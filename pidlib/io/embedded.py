@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from pidlib.io.assets import cache_folder, cache_path
@@ -17,7 +19,7 @@ from pidlib.io.files import check_sha256, sha256, write_json
 
 CARD = "pidlib.json"
 WEIGHTS = "model.safetensors"
-FORMAT = 1  # of the folders in the cache
+FORMAT = 2  # of the folders in the cache; 1 split digits otherwise than the file of SmolLM2
 
 
 @dataclass(frozen=True)
@@ -153,16 +155,19 @@ def _join(model: Embedded, paths: list[Path], folder: Path) -> None:
 def _convert(model: Embedded, paths: list[Path], folder: Path) -> None:
     """Read a GGUF file by transformers, and write what it reads fast."""
     import transformers
-    from tokenizers.processors import ByteLevel
+    from tokenizers import decoders, processors
 
     read = {"pretrained_model_name_or_path": paths[0].parent, "gguf_file": paths[0].name}
     language_model = transformers.AutoModelForCausalLM.from_pretrained(**read)
-    language_model.save_pretrained(folder)
-    # Of the tokenizer transformers takes no more than words and merges as the file has them: it puts a
-    # token before each text, which the file forbids, and takes the first token of a turn for its last.
+    _unquantized(language_model).save_pretrained(folder)
+    # Of the tokenizer transformers takes no more than words and merges as the file has them: it
+    # splits text by a rule of its own, puts a token before each text, which the file forbids, and
+    # takes the first token of a turn for its last.
     old = transformers.AutoTokenizer.from_pretrained(**read, legacy=True)
     config = language_model.config
-    old.backend_tokenizer.post_processor = ByteLevel(trim_offsets=False)
+    old.backend_tokenizer.pre_tokenizer = _pre_tokenizer(paths[0])
+    old.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    old.backend_tokenizer.decoder = decoders.ByteLevel()
     ids = {"bos_token": config.bos_token_id, "eos_token": config.eos_token_id}
     ids |= {"unk_token": config.unk_token_id, "pad_token": config.pad_token_id}
     transformers.PreTrainedTokenizerFast(
@@ -173,6 +178,32 @@ def _convert(model: Embedded, paths: list[Path], folder: Path) -> None:
         model_max_length=config.max_position_embeddings,
         **{name: old.convert_ids_to_tokens(k) for name, k in ids.items()},
     ).save_pretrained(folder)
+
+
+def _unquantized(model: Any) -> Any:
+    """The same weights in a model that transformers 5 saves: it refuses one read from GGUF."""
+    import torch
+    import transformers
+
+    config = deepcopy(model.config)
+    vars(config).pop("quantization_config", None)
+    with torch.random.fork_rng(devices=[]):  # it draws weights before it takes these
+        plain = transformers.AutoModelForCausalLM.from_config(config)
+    plain.load_state_dict(model.state_dict())
+    plain.generation_config = model.generation_config
+    return plain
+
+
+def _pre_tokenizer(path: Path) -> Any:
+    """The pre-tokenizer that a GGUF file names."""
+    from gguf import GGUFReader
+    from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
+
+    field = GGUFReader(path).get_field("tokenizer.ggml.pre")
+    name = field.contents() if field else None
+    if name != "smollm":
+        raise ValueError(f"{path.name} names the pre-tokenizer {name!r}; known: 'smollm'")
+    return Sequence([Digits(individual_digits=True), ByteLevel(add_prefix_space=False)])
 
 
 MINILM = Embedded(

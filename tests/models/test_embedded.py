@@ -12,6 +12,7 @@ import zipfile
 from collections import namedtuple
 from dataclasses import replace
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -196,12 +197,17 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_the_whole_process(pieces
 
 @pytest.fixture
 def tiny_gguf(tmp_path, cache, monkeypatch):
+    """A small language model in a package of its own."""
+    return tiny_gguf_of("smollm", tmp_path, monkeypatch)
+
+
+def tiny_gguf_of(pre, tmp_path, monkeypatch):
     """A language model of two blocks as SmolLM2's file has it: a BPE tokenizer, no first token."""
     from gguf import GGUFWriter
 
     file = tmp_path / "tiny.gguf"
     writer = GGUFWriter(file, "llama")
-    tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *"abcdeĠ", "ab", "Ġa"]
+    tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *"abcdeĠ", "ab", "Ġa", "ĠĠ", "1"]
     writer.add_context_length(64)
     writer.add_block_count(2)
     writer.add_embedding_length(16)
@@ -212,7 +218,8 @@ def tiny_gguf(tmp_path, cache, monkeypatch):
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(tokens)
-    writer.add_token_merges(["a b", "Ġ a"])
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_merges(["a b", "Ġ a", "Ġ Ġ"])
     writer.add_token_types([3] * 3 + [1] * (len(tokens) - 3))
     for add, k in (("bos", 1), ("eos", 2), ("unk", 0), ("pad", 2)):
         getattr(writer, f"add_{add}_token_id")(k)
@@ -244,6 +251,7 @@ def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_say
     tokens = tokenizer("ab a<|im_end|>", return_tensors="pt")
     assert tokens.input_ids.tolist() == [[9, 10, 2]]  # nothing is put before the text
     assert tokenizer.decode(tokens.input_ids[0]) == "ab a<|im_end|>"
+    assert tokenizer("a  11").input_ids == [3, 11, 12, 12]  # digits split, then white space
     last = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token)
     assert last == ("<|im_start|>", "<|im_end|>", "<|im_end|>")
     read = {"gguf_file": tiny_gguf.name}
@@ -251,6 +259,32 @@ def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_say
     again = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     with torch.no_grad():
         assert torch.equal(direct(**tokens).logits, again(**tokens).logits)
+
+
+def test_a_gguf_model_that_transformers_5_calls_quantised_is_saved(tiny_gguf, monkeypatch):
+    """Beside transformers below 5 its mark is put on the model here."""
+    import transformers
+
+    read = transformers.AutoModelForCausalLM.from_pretrained
+
+    def marked(*args, **more):
+        model = read(*args, **more)
+        if more.get("gguf_file"):
+            model.hf_quantizer = SimpleNamespace(is_serializable=lambda *_, **__: False)
+            model.hf_quantizer.quantization_config = None
+            model.config.quantization_config = {"quant_method": "gguf"}
+        return model
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", marked)
+    config = json.loads((embedded_folder("tiny") / "config.json").read_text())
+    assert "quantization_config" not in config and config["num_hidden_layers"] == 2
+
+
+def test_a_gguf_file_that_splits_text_by_an_unknown_rule_is_refused(tmp_path, cache, monkeypatch):
+    tiny_gguf_of("llama-bpe", tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match="tiny.gguf names the pre-tokenizer 'llama-bpe'; known"):
+        embedded_folder("tiny")
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
 def test_smollm2_speaks_and_its_turns_begin_and_end():

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from email import message_from_string
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,39 @@ from contents import ROOT
 from experiments.experiment import read_experiment
 from pidlib.data.labels import LABELS
 
+WEIGHTS = "adapter_model.safetensors"
+# Only recorded results need them.
+CHECKOUT_ONLY = (
+    "minilm-nli-a2t",
+    "minilm-nli-freelb",
+    "minilm-nli-second",
+    "mpnet-nli",
+    "smollm2-nli",
+)
+INDEX = "https://download.pytorch.org/whl/cpu"  # of builds without CUDA
+# Requests of unlike lengths at once, in place of a server that never ends.
+ASKING = """
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Thread
+    from urllib.request import Request, urlopen
+
+    asked = ["A fine movie." * (1 + k % 5) for k in range(40)]
+    Thread(target=server.serve_forever).start()
+    try:
+        send = lambda text: json.load(urlopen(Request(address, text.encode()), timeout=60))
+        address = "http://127.0.0.1:%d" % server.server_port
+        Answer.log_message = lambda *_: None
+        with ThreadPoolExecutor(8) as pool:
+            served = list(pool.map(send, asked))
+    finally:
+        server.shutdown()
+        server.server_close()
+    alone = [
+        model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)[0]
+        for text in asked
+    ]
+    print("served", torch.allclose(torch.tensor(served), torch.stack(alone), atol=1e-5))
+"""
 PAGES = ("README.md", "book/how-to-run.md")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
 NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
@@ -51,6 +85,8 @@ SMALL = {
         "--control pd-99 --n 1000\n": "--control pd-99 --n 20\n",
         "--recipe textfooler --n 200": "--recipe textfooler --n 1",
         "/folder/with/files": "files",
+        "8000": "0",
+        "    server.serve_forever()\n": ASKING,
     },
 }
 MORE_ROWS = [  # what the three dots stand for
@@ -125,6 +161,13 @@ def parse_launch(words: list[str]) -> str:
     return parse_command([asked.training_script, *asked.training_script_args])
 
 
+def parse_extras(wanted: list[str]) -> bool:
+    """Whether the checkout is installed, with extras that it has."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [re.fullmatch(r"\.(?:\[(\w+)\])?", word) for word in wanted]
+    return all(m and (m[1] is None or m[1] in extras["optional-dependencies"]) for m in asked)
+
+
 def plan(block: Block) -> list[tuple[str, list[str]]]:
     """How each command of a shell block is treated: make, set, parse or run, and its words.
 
@@ -139,6 +182,8 @@ def plan(block: Block) -> list[tuple[str, list[str]]]:
                 found.append(("make", words[1:]))
             elif words[0] == "export" and len(words) == 2:
                 found.append(("set", words[1].split("=", 1)))
+            elif words[:2] == ["pip", "install"]:
+                assert words[2:] == ["torch", "--index-url", INDEX] or parse_extras(words[2:])
             elif words[:2] == ["accelerate", "launch"]:
                 parse_launch(words[2:])
             else:
@@ -230,6 +275,7 @@ def test_python_blocks_of_how_to_run(reader, capsys):
         exec(compile("\n" * line + code, page, "exec"), space)
     printed = capsys.readouterr().out
     assert f"out of {len(MORE_ROWS) + 1}" in printed and "Terminal control of" in printed
+    assert "served True" in printed
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -249,7 +295,7 @@ def test_shell_blocks(page, reader, monkeypatch):
         assert len((reader / "outcomes.jsonl").read_text().splitlines()) == 2  # head, one row
 
 
-def test_commands_options_and_extras_in_running_text():
+def test_commands_and_options_in_running_text():
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
     spans = re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))
     commands = [shlex.split(span)[2:] for span in spans if span.startswith("python -m ")]
@@ -263,9 +309,6 @@ def test_commands_options_and_extras_in_running_text():
     }
     named = {span.split()[0] for span in spans if re.match(r"--[a-z]", span)}
     assert {"--json", "--config"} < named <= options
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = set(re.findall(r"\"\.\[(\w+)\]\"", "\n".join(spans)))
-    assert asked and asked <= set(extras["optional-dependencies"])
 
 
 @pytest.mark.parametrize(
@@ -274,6 +317,8 @@ def test_commands_options_and_extras_in_running_text():
         "make book PYTHON=python3",
         "make tests",
         "pip install pidlib",
+        'pip install "pidlib[attacks]"',
+        'pip install ".[extras]"',
         "python -m pidlib doctor",  # not the environment that make prepares
         ".venv/bin/python -m pidlib",
         ".venv/bin/python -m pidlib shout",
@@ -297,14 +342,42 @@ def test_the_wheel_holds_every_asset_and_nothing_else_beside_the_library(site):
     _, names = site
     files = [path for path in (ROOT / "pidlib").rglob("*") if path.is_file()]
     ours = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
-    assert {name for name in names if ".dist-info/" not in name} == ours
+    kept = {name for name in names if ".dist-info/" not in name}
+    assert kept == ours - {f"pidlib/assets/adapters/{name}/{WEIGHTS}" for name in CHECKOUT_ONLY}
     assert {
         "pidlib/assets/adapters/minilm-nli/adapter_model.safetensors",
         "pidlib/assets/controls/minilm-nli-terminal/controller.json",
         "pidlib/assets/lexicon.json",
         "pidlib/assets/nltk/corpora/stopwords/english",
         "pidlib/assets/textfooler_stopwords.txt",
-    } <= ours
+    } <= kept
+
+
+def test_the_wheel_is_small_and_says_whose_it_is(site):
+    home, _ = site
+    [wheel] = home.parent.glob("*.whl")
+    assert wheel.stat().st_size < 8e6
+    [about] = (message_from_string(p.read_text()) for p in home.glob("pidlib-*/METADATA"))
+    assert about["Author"] == "The pidlib authors" and about["License-Expression"] == "MIT"
+    assert "Typing :: Typed" in about.get_all("Classifier")
+
+
+def test_a_wheel_says_where_the_other_adapters_are(site, tmp_path):
+    home, _ = site
+    code = f"""
+from pidlib import load_model
+from pidlib.models import training_record
+for name in {CHECKOUT_ONLY!r}:
+    assert training_record(name)["adapter"]
+    try:
+        load_model(name)
+    except FileNotFoundError as error:
+        print(error)
+"""
+    told = call([sys.executable, "-c", code], tmp_path, home).splitlines()
+    assert len(told) == len(CHECKOUT_ONLY)
+    for name, line in zip(CHECKOUT_ONLY, told, strict=True):
+        assert line.startswith(f"the weights of {name!r} are not") and "pip install -e ." in line
 
 
 def test_python_blocks_of_the_readme_in_an_installed_wheel(site, tmp_path):
