@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "frontier": "experiments.words.frontier.FrontierTrial",
     "rivals": "experiments.rivals.trial.RivalsTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
+    "closed-form": "experiments.words.closed_form.ClosedForm",
     "worst": "experiments.words.worst.WorstTrial",
     "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
