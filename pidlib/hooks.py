@@ -354,9 +354,9 @@ class _Controlling(_Scope):
         return call.fn(t, x, call.mask_of(x))
 
     def _call(self, t: int) -> _Call:
-        recomputed = not self.calls.stack and not torch.compiler.is_compiling()
-        if recomputed and torch._C._current_graph_task_id() != -1:
-            raise RuntimeError(_CHECKPOINTING)
+        if not torch.compiler.is_compiling() and not self.calls.stack:
+            if torch._C._current_graph_task_id() != -1:  # on the way back
+                raise RuntimeError(_CHECKPOINTING)
         return super()._call(t)
 
 
