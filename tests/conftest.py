@@ -161,6 +161,14 @@ def real_data():
     return Path(folder)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(items):
+    """Under `--dist loadgroup` the tests of a file stay together, but where they name groups."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+
+
 @pytest.fixture(autouse=True)
 def gradients_stay_on():
     """A test that leaves gradients switched off fails itself, not the tests after it."""
