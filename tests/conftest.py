@@ -228,6 +228,7 @@ def gradients_stay_on():
     assert not left_off, "gradients are still switched off after this test"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     """Tests of a file stay on one worker, but for those that name a group of their own."""
     for item in items:

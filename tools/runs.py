@@ -23,7 +23,7 @@ from jupyter_cache.executors.utils import single_nb_execution
 
 import chapters
 from contents import BUILD, RESULTS, ROOT, code, in_toc
-from kernels import ForkedKernelManager
+from forked_kernels import ForkedKernelManager
 from sources import files_of
 
 CACHE = BUILD / ".jupyter_cache"  # where Jupyter Book looks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
@@ -37,13 +38,17 @@ SWAPS = "exact, all words"
 SHARED = "proof-content"  # sphinx-proof gives it to the body of every theorem
 
 pytestmark = pytest.mark.site
-parsed: dict[str, BeautifulSoup] = {}
 
 
+@cache
 def soup(page: str) -> BeautifulSoup:
-    if page not in parsed:
-        parsed[page] = BeautifulSoup((SITE / f"{page}.html").read_text(), "lxml")
-    return parsed[page]
+    return BeautifulSoup((SITE / f"{page}.html").read_text(), "lxml")
+
+
+@cache
+def ids(page: str) -> Counter[str]:
+    """How often each id stands on a page."""
+    return Counter(tag["id"] for tag in soup(page).find_all(id=True))
 
 
 @each_page
@@ -82,7 +87,7 @@ def test_inner_links_lead_somewhere(site, page):
             dead.append(tag["href"])
         elif url.fragment and target.suffix == ".html":
             name = str(target.relative_to(site.resolve())).removesuffix(".html")
-            if soup(name).find(id=unquote(url.fragment)) is None:
+            if unquote(url.fragment) not in ids(name):
                 dead.append(tag["href"])
     assert dead == []
 
@@ -134,10 +139,10 @@ def test_outer_links_are_well_formed(site, page):
 def test_numbers_of_every_figure_stand_beside_it(site, page):
     """In the output of its own cell or of the one before, or of the next that is no figure too."""
     cells = soup(page).find("article").select("div.cell")
-    mute = []
-    for at, cell in enumerate(cells):
-        for figure in cell.select(FIGURES):
-            end = next((k for k in range(at + 1, len(cells)) if not cells[k].select(FIGURES)), at)
+    figures, mute = [cell.select(FIGURES) for cell in cells], []
+    for at, shown in enumerate(figures):
+        for figure in shown:
+            end = next((k for k in range(at + 1, len(cells)) if not figures[k]), at)
             near = cells[max(at - 1, 0) : end + 1]
             text = " ".join(t.get_text() for c in near for t in c.select(".cell_output pre, td"))
             if has_data(figure) and len(re.findall(r"\d+\.?\d*", text)) < 4:
@@ -161,8 +166,7 @@ def test_a_diagram_is_told_from_a_figure():
 
 @each_page
 def test_ids_are_unique(site, page):
-    ids = [tag["id"] for tag in soup(page).find_all(id=True) if tag["id"] != SHARED]
-    assert sorted({name for name in ids if ids.count(name) > 1}) == []
+    assert [name for name, count in ids(page).items() if count > 1 and name != SHARED] == []
 
 
 @each_page

@@ -38,8 +38,8 @@ def chapter() -> nbformat.NotebookNode:
     return notebook
 
 
-def built(root, notebook, capfd, **changes) -> tuple[int, str]:
-    """Exit status and messages of a build of one chapter with the book's own settings."""
+def built(root, notebook, **changes) -> int:
+    """Exit status of a build of one chapter with the book's own settings."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text()) | changes
     config["sphinx"]["local_extensions"] = {"bookassets": str(ROOT / "book/_ext")}
     (root / "_config.yml").write_text(yaml.safe_dump(config))
@@ -50,16 +50,20 @@ def built(root, notebook, capfd, **changes) -> tuple[int, str]:
     (root / "book/intro.md").write_text("# A book\n")
     (root / "notebooks").mkdir()
     write(notebook, root / "notebooks/01_a.ipynb")
-    status = sphinx([], environment() | {"BOOK_SITE_OUTPUTS": "1"}, root)
-    return status, "".join(capfd.readouterr())
+    return sphinx([], environment() | {"BOOK_STORED_OUTPUTS": "1"}, root)
 
 
-def test_with_an_address_the_buttons_lead_to_the_chapter(tmp_path, capfd):
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A book that was built, with an address of its repository."""
+    root = tmp_path_factory.mktemp("sound")
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    repository = config["repository"] | {"url": ADDRESS}
-    status, told = built(tmp_path, chapter(), capfd, repository=repository)
-    assert status == 0, told
-    site = tmp_path / "_build/html"
+    assert built(root, chapter(), repository=config["repository"] | {"url": ADDRESS}) == 0
+    return root
+
+
+def test_with_an_address_the_buttons_lead_to_the_chapter(sound):
+    site = sound / "_build/html"
     page = BeautifulSoup((site / "notebooks/01_a.html").read_text(), "lxml")
     links = [a["href"] for a in page.select(".dropdown-launch-buttons a[href]")]
     assert links == [
@@ -76,7 +80,7 @@ def test_with_an_address_the_buttons_lead_to_the_chapter(tmp_path, capfd):
 def test_a_stale_figure_stops_the_build(tmp_path, capfd):
     notebook = chapter()
     notebook.metadata["results"]["bench-fit.json"] = "0" * 64
-    status, told = built(tmp_path, notebook, capfd)
+    status, told = built(tmp_path, notebook), "".join(capfd.readouterr())
     assert status != 0
     assert "bench-fit.json has changed since the outputs were drawn from it" in told
     assert "run: .venv/bin/python tools/notebooks.py run notebooks/01_a.ipynb" in told
@@ -84,15 +88,13 @@ def test_a_stale_figure_stops_the_build(tmp_path, capfd):
     assert not page.select(".dropdown-launch-buttons")  # and no address, no button
 
 
-def test_plain_sphinx_builds_the_same_pages(tmp_path, capfd):
-    status, told = built(tmp_path, chapter(), capfd)
-    assert status == 0, told
-    twin, sources = tmp_path / "_build/html", set(tmp_path.iterdir())
+def test_plain_sphinx_builds_the_same_pages(sound, capfd):
+    twin, sources = sound / "_build/html", set(sound.iterdir())
     (twin / "book/more.html").write_text("a page that plain Sphinx does not make")
-    status, told = plain(tmp_path, twin), "".join(capfd.readouterr())
+    status, told = plain(sound, twin), "".join(capfd.readouterr())
     assert status == 1
     assert "Not built: []; built by one of the two only: ['book/more.html']" in told, told
     assert f"{len(list(twin.rglob('*.html')))} by Jupyter Book" in told
-    assert set(tmp_path.iterdir()) == sources  # conf.py stands in the copy
-    text = (tmp_path / "_build/plain/notebooks/01_a.html").read_text()
+    assert set(sound.iterdir()) == sources  # conf.py stands in the copy
+    text = (sound / "_build/plain/notebooks/01_a.html").read_text()
     assert len(BeautifulSoup(text, "lxml").select(".book-svg")) == 1
