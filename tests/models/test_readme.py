@@ -129,6 +129,7 @@ def blocks_of(page: str, text: str) -> list[Block]:
 def small_blocks(page: str) -> list[Block]:
     """Blocks of a page with the table's small numbers."""
     blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+    blocks = [block for block in blocks if "onnxruntime" not in block.code]  # see test_export.py
     for printed, typed in SMALL[page].items():
         count = sum(block.code.count(printed) for block in blocks)
         assert count == 1, f"{page}: {printed!r} stands in {count} places; SMALL wants it once"

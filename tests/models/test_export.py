@@ -1,0 +1,44 @@
+"""The example of *How to run it* that exports a controlled model to ONNX."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from contents import ROOT
+from pidlib import PIDController
+from pidlib.io.embedded import embedded_folder
+
+
+def test_an_exported_model_answers_as_the_controlled_one(tmp_path, monkeypatch):
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason=f"{package} is not installed; no extra asks for it")
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = BertForSequenceClassification(BertConfig(**size, intermediate_size=24)).eval()
+    rows = [{"text": f"A fine movie {word}."} for word in ("here", "now", "then", "again", "once")]
+    controller = PIDController.fit(
+        model, tokenizer, rows, scheme="P", variance=0.5, c=0.0, correct_only=False
+    )
+    page = (ROOT / "book" / "how-to-run.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    [block] = [code for code in blocks if "onnxruntime" in code]
+    space = {"torch": torch, "model": model, "tokenizer": tokenizer, "controller": controller}
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "book/how-to-run.md", "exec"), space)
+    for texts in (["A dull scene.", "What a long and winding story this is!", "No."], ["Fine."]):
+        batch = tokenizer(texts, padding=True, return_tensors="pt")
+        given = {name: batch[name].numpy() for name in space["names"]}
+        [logits] = space["session"].run(["logits"], given)
+        with torch.no_grad():
+            bare = model(**batch).logits
+            with controller.attached(model):
+                controlled = model(**batch).logits
+        assert torch.allclose(torch.tensor(logits), controlled, atol=1e-5)
+        assert not torch.allclose(bare, controlled, atol=1e-4)
