@@ -273,20 +273,32 @@ class _Scope:
 
         A part is called by itself by `generate`: of peft the model within, of T5 the encoder.
         """
-        with _LOCK:
-            for k, part in enumerate(self.blocks.parts):
-                enter = _Hook(self, self._entering(_parameters(part), whole=k == 0))
-                stack.enter_context(
-                    part.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
-                )
-                leave = _Hook(self, self._leave)
-                stack.enter_context(part.register_forward_hook(leave, always_call=True))
-            for t in self.layers:
-                module = self.blocks.modules[t]
-                before = _Hook(self, self._before(t, _first_name(module)))
-                stack.enter_context(
-                    module.register_forward_pre_hook(before, with_kwargs=True, prepend=self.first)
-                )
+        for k, part in enumerate(self.blocks.parts):
+            self.hang(stack, part, self._entering(_parameters(part), whole=k == 0), first=True)
+            self.hang(stack, part, self._leave, before=False)
+        for t in self.layers:
+            module = self.blocks.modules[t]
+            self.hang(stack, module, self._before(t, _first_name(module)), first=self.first)
+
+    def hang(
+        self, stack: ExitStack, module: nn.Module, act: Callable, before: bool = True,
+        first: bool = False,
+    ) -> None:  # fmt: skip
+        """Hang a hook on a module, before or (always) after its forward, as long as a stack lasts.
+
+        Its key is no number of torch's: compiled code, which knows the key, is valid again when the next
+        control is attached.
+        """
+        key = f"pidlib {id(self)}" if self.private else "pidlib"
+        if before:
+            places = module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs
+        else:
+            places = module._forward_hooks, module._forward_hooks_always_called
+        for place, value in zip(places, (_Hook(self, act), True), strict=True):
+            place[key] = value
+            stack.callback(place.pop, key, None)
+        if first:
+            places[0].move_to_end(key, last=False)
 
     def _entering(self, names: Sequence[str], whole: bool) -> Callable:
         """Make the hook that notes a call of the whole model, or of a part."""
@@ -387,12 +399,11 @@ class _Reading(_Scope):
     def watch(self, stack: ExitStack) -> None:
         """Hang the hooks on the model, one more on its last block."""
         super().watch(stack)
-        last = self.blocks.modules[-1]
-        with _LOCK:
-            stack.enter_context(last.register_forward_hook(_Hook(self, self._after)))
+        self.hang(stack, self.blocks.modules[-1], self._after, before=False)
 
     def _after(self, _module: nn.Module, _args: tuple, output: Any) -> None:
-        self.states.append(output[0] if isinstance(output, tuple) else output)
+        if output is not None:  # else the block failed
+            self.states.append(output[0] if isinstance(output, tuple) else output)
 
 
 class _Hook:

@@ -121,8 +121,7 @@ class Residual:
         if t != self.next:
             raise RuntimeError(
                 f"block {t} ran where block {self.next} was due; the law 'residual' needs every "
-                "block once and in order (no layer drop, no gradient checkpointing): switch that "
-                "off or fit with law='averaged'"
+                "block once and in order (no layer drop): switch that off or fit with law='averaged'"
             )
         signals = {"P": x}
         if "I" in self.terms:

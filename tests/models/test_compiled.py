@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pidlib.hooks import find_blocks, read_states
+from pidlib.pid import PIDController
 
 
 class Counting:
@@ -76,17 +77,22 @@ def test_a_control_is_seen_by_compiled_code_and_leaves_others_alone(tiny, way):
     assert counted.count == others
 
 
-def test_a_model_stays_compiled_however_often_it_is_controlled(tiny):
-    """torch.compile gives a code up after `recompile_limit` versions that are still valid."""
+def test_code_made_under_control_serves_the_next_control_too(tiny):
+    """torch.compile gives a code up after `recompile_limit` versions of it."""
     model, inputs, counting = tiny.model("distilbert", depth=1), tiny.inputs("bert"), Counting()
     compiled = torch.compile(model, backend=counting, fullgraph=True)
     answer(compiled, inputs)
     for k in range(torch._dynamo.config.recompile_limit + 4):
-        before = counting.count
         with pushed(model, size=0.1 * k):
             wanted = answer(model, inputs)
             close(answer(compiled, inputs), wanted)
-        assert counting.count == before + 1  # one graph: nothing breaks it, nor is it given up
+    assert counting.count == 3  # bare, under control, and with any size
+    rows = {"correct_only": False, "variance": 0.5, "c": 0.1}
+    for law in ("averaged", "averaged", "residual", "averaged", "residual"):
+        control = PIDController.fit(model, tiny.tokenizer(), tiny.rows(12), law=law, **rows)
+        with control.attached(model):
+            close(answer(compiled, inputs), answer(model, inputs))
+    assert counting.count == 5
 
 
 def test_a_reading_compiles_nothing_and_keeps_what_is_compiled(tiny):
