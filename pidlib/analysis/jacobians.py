@@ -86,11 +86,12 @@ def push_forward(block: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Ten
     Parameters
     ----------
     block : callable (B, l, d) -> (B, l, d)
-    x, v : (B, l, d) tensors, states and a direction
+    x : (B, l, d) tensor, states
+    v : (B, l, d) or (n, B, l, d) tensor, a direction or several
 
     Returns
     -------
-    (B, l, d) tensor
+    tensor, of the shape of v
 
     Examples
     --------
@@ -100,8 +101,12 @@ def push_forward(block: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Ten
 
     Source: paper Eq. (1), linearised.
     """
+
+    def product(v: Tensor) -> Tensor:
+        return torch.func.jvp(block, (x,), (v,))[1]
+
     with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no forward derivative
-        return torch.func.jvp(block, (x,), (v,))[1].detach()
+        return (product(v) if v.ndim == x.ndim else torch.func.vmap(product)(v)).detach()
 
 
 def block_geometry(

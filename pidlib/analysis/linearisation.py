@@ -71,9 +71,8 @@ def mean_jacobians(
         T, d = len(functions), states[0].shape[-1]
         sums = torch.zeros(2, T, d, d, dtype=torch.float64) if sums is None else sums
         for t, (x, block) in enumerate(zip(states[:-1], functions, strict=True)):
-            for _ in range(draws):
-                v = _signs(x.shape, source).to(x) * mask[..., None]
-                seen, given = push_forward(block, x, v)[mask], v[mask]
+            v = torch.stack([_signs(x.shape, source).to(x) for _ in range(draws)]) * mask[..., None]
+            for seen, given in zip(push_forward(block, x, v)[:, mask], v[:, mask], strict=True):
                 sums[0, t] += (given.T @ given).cpu().double()
                 sums[1, t] += (seen.T @ given).cpu().double()
         n += draws * int(mask.sum())

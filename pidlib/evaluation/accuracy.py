@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import torch
 from pidlib.data.batches import batches, input_device, positions_of
 from pidlib.data.labels import label_names, label_order
 from pidlib.data.rows import as_rows
+
+KEPT = 500  # values of which the resamples are kept, at most 40 MB of them
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,18 @@ def bootstrap(differences: np.ndarray, confidence: float = 0.95) -> tuple[float,
     values, counts = np.unique(np.asarray(differences, float), return_counts=True)
     if values.size == 0:
         raise ValueError("there are no differences to resample: give at least one row")
-    n = counts.sum()
-    draws = np.random.default_rng(0).multinomial(n, counts / n, 10_000) @ values / n
+    resamples = _resamples if values.size <= KEPT else _resamples.__wrapped__
+    draws = resamples(tuple(counts.tolist())) @ values / counts.sum()
     tail = 50 * (1 - confidence)
     low, high = np.percentile(draws, [tail, 100 - tail])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=4)
+def _resamples(counts: tuple[int, ...]) -> np.ndarray:
+    """How often 10,000 resamples hold each of some values that stand there so often."""
+    n = sum(counts)
+    return np.random.default_rng(0).multinomial(n, np.array(counts) / n, 10_000).astype(float)
 
 
 def compare(first: np.ndarray, second: np.ndarray) -> Paired:

@@ -117,7 +117,8 @@ class ResidualSystem:
 
 def apply(matrices: np.ndarray, t: int, x: np.ndarray) -> np.ndarray:
     """Product of matrix t of each system, (..., T, d, d), and its states (..., d)."""
-    return np.einsum("...ij,...j->...i", matrices[..., t, :, :], x)
+    layer = matrices[..., t, :, :]
+    return x @ layer.T if layer.ndim == 2 else np.einsum("...ij,...j->...i", layer, x)
 
 
 def _orthogonal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
