@@ -25,7 +25,7 @@ from contents import FIGURES, ROOT, environment, in_toc, write_whole
 from sources import STAMP, stale, stamp
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-LINES, CELLS, BYTES, PRINTED = 25, 20, 1_500_000, 12
+BYTES, PRINTED = 1_500_000, 12
 BLANK = re.compile(r"\.\.\.(?s:.*)^check\.\w+\(", re.M)  # the cell of an exercise
 PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
 
@@ -104,7 +104,7 @@ def problems(path: Path) -> list[str]:
         return ["the file is missing"]
     notebook = nbformat.read(path, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    found = [] if len(cells) <= CELLS else [f"{len(cells)} code cells, at most {CELLS}"]
+    found = []
     if path.stat().st_size > BYTES:
         found.append(f"{path.stat().st_size:,} bytes, at most {BYTES:,}")
     counts = [cell.execution_count for cell in cells]
@@ -122,8 +122,6 @@ def problems(path: Path) -> list[str]:
 def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
     """What is wrong with one code cell."""
     found, tags = [], cell.metadata.get("tags", [])
-    if cell.source.count("\n") + 1 > LINES:
-        found.append(f"{cell.source.count(chr(10)) + 1} lines, at most {LINES}")
     printed = sum(map(printed_lines, cell.outputs))
     if printed > PRINTED and "remove-output" not in tags:
         found.append(f"{printed} lines printed, at most {PRINTED}: draw them, or show a table")

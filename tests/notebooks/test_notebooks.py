@@ -96,14 +96,6 @@ def spoil_caption(cells):
     cells[2].metadata["mystnb"]["figure"]["caption"] = ""
 
 
-def spoil_length(cells):
-    cells[1].source = "x = 1\n" * 25 + "x"
-
-
-def spoil_number(cells):
-    cells += [new_code_cell("1", execution_count=k) for k in range(3, 22)]
-
-
 def spoil_path(cells):
     cells[1].outputs = [new_output("stream", name="stdout", text="in /" + "home/me/a.txt")]
 
@@ -127,8 +119,6 @@ def spoil_name(cells):
         (spoil_stderr, "stderr"),
         (spoil_alt, "without alt text"),
         (spoil_caption, "without caption"),
-        (spoil_length, "26 lines"),
-        (spoil_number, "21 code cells"),
         (spoil_path, "a path of this machine"),
         (spoil_print, "13 lines printed, at most 12"),
         (spoil_name, "used twice"),
