@@ -71,7 +71,8 @@ def look(model: Embedded) -> str:
 
 
 def _place(model: Embedded) -> str:
-    return f"{model.name}-{model.packages[0][2][:8]}"
+    """Return the name of its folder: two versions that make it otherwise do not make it in turns."""
+    return f"{model.name}-{model.packages[0][2][:8]}-{FORMAT}"
 
 
 def _is_whole(folder: Path) -> bool:
