@@ -110,7 +110,7 @@ def bent_contest(
 ) -> BentStanding:
     """Error of a law on tanh-residual networks with subspaces fitted to clean states.
 
-    Networks of the sizes of `contest`, with 100 inputs each; perturbations have norm 0.3.
+    Networks of the sizes of `contest`, with 400 inputs each; perturbations have norm 0.3.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def bent_contest(
     errors, ranks = np.empty((len(COSTS), seeds, 2)), []
     for seed in range(seeds):
         system, random = residual_system(*SIZES, seed, strength), np.random.default_rng(seed + 1)
-        x0, z = _inputs(random, system.linear.bases[0], 100, 0.3)
+        x0, z = _inputs(random, system.linear.bases[0], 400, 0.3)
         x = simulate(system, x0).states
         Q, fitted = fitted_complements(x[:-1], variance)
         ranks.append(fitted)
