@@ -1,4 +1,4 @@
-/* What the tests ask of a page in a browser. A check returns what is wrong: texts, none if all is well. */
+/* What the tests ask of a page in a browser. A check returns what is wrong, as texts. */
 window.checks = (() => {
   "use strict";
   const all = (query, within = document) => [...within.querySelectorAll(query)];
@@ -8,8 +8,8 @@ window.checks = (() => {
   // ---------------------------------------------------------------- waiting
 
   async function until(holds, what) {
-    for (const end = performance.now() + 30_000; !holds();) {
-      if (performance.now() > end) throw new Error(`${what}: not within 30 seconds`);
+    for (const end = performance.now() + 120_000; !holds();) {
+      if (performance.now() > end) throw new Error(`${what}: not within two minutes`);
       await new Promise((done) => setTimeout(done, 20));
     }
   }
@@ -29,13 +29,14 @@ window.checks = (() => {
     const root = document.documentElement;
     if (root.dataset.theme !== theme) root.dataset.theme = theme;
     const text = getComputedStyle(root).getPropertyValue("--pst-color-text-base").trim();
-    await until(() => plots().every((e) => e._fullLayout.font.color === text), `figures are ${theme}`);
+    const turned = () => plots().every((e) => e._fullLayout.font.color === text);
+    await until(turned, `figures are ${theme}`);
   }
 
   // ---------------------------------------------------------------- what is drawn
 
   function empty() {
-    // what plotly draws for a trace: a path, a mark, a bar or a text; those of the legend show nothing
+    // what plotly draws for a trace: a path, a mark, a bar or a text; a legend shows nothing
     const lines = ":is(.trace path, .point, .js-line, .gl-canvas):not(.legend *)";
     return [
       ...all("mjx-merror").map((e) => `a formula is wrong: ${begin(e)}`),
@@ -48,11 +49,14 @@ window.checks = (() => {
 
   /* Text that should have been set as a formula. */
   function raw() {
-    const found = [], tex = /\$[^$]*[\\_^{][^$]*\$|\\[(\[]|\\(frac|sum|top|alpha|lambda|mathcal|begin)\b/;
-    const words = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+    const dollars = /\$[^$]*[\\_^{][^$]*\$/;
+    const set = "pre, code, script, noscript, style, svg, mjx-container";
+    const commands = /\\[(\[]|\\(frac|sum|top|alpha|lambda|mathcal|begin)\b/, found = [];
+    const article = document.querySelector("article");
+    const words = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
     while (words.nextNode()) {
       const { textContent: text, parentElement: at } = words.currentNode;
-      if (tex.test(text) && !at.closest("pre, code, script, noscript, style, svg, mjx-container"))
+      if ((dollars.test(text) || commands.test(text)) && !at.closest(set))
         found.push(text.trim().slice(0, 60));
     }
     return found;
@@ -82,6 +86,7 @@ window.checks = (() => {
   // ---------------------------------------------------------------- contrast
 
   const LEAST = 4.5, LEAST_OF_LINKS = 3;
+  const UNREAD = "script, style, noscript, template, svg, mjx-container, :disabled, option";
 
   /* Red, green and blue from 0 to 255 and the share that is seen. */
   function colour(text) {
@@ -124,7 +129,8 @@ window.checks = (() => {
       if (share === 0) return;  // not shown, or on demand only
       const found = ratio(mixed(ink, share, on), on);
       if (found < LEAST)
-        low.add(`${found.toFixed(2)} ${e.tagName}.${e.getAttribute("class")}: ${text.trim().slice(0, 30)}`);
+        low.add(`${found.toFixed(2)} ${e.tagName}.${e.getAttribute("class")}: ` +
+          text.trim().slice(0, 30));
     }
 
     /* Whether a word of a program looks like one before it: of one class, in one block. */
@@ -144,7 +150,7 @@ window.checks = (() => {
       const e = words.currentNode.parentElement;
       if (judged.has(e) || !words.currentNode.data.trim() || known(e)) continue;
       judged.add(e);
-      if (e.closest("script, style, noscript, template, svg, mjx-container, :disabled, option")) continue;
+      if (e.closest(UNREAD)) continue;
       const place = ground(e);
       say(e, e.textContent, place.style.color, place);
       if (place.seen && e.matches("article :is(p, li, td, dd, figcaption) > a") && !underlined(e))
@@ -186,7 +192,7 @@ window.checks = (() => {
     return [...low].slice(0, 10);
   }
 
-  // ---------------------------------------------------------------- what is folded, and what is copied
+  // ---------------------------------------------------------------- folds, and cells to copy
 
   const folds = () => all("article details:not([hidden] *)");
   const body = (fold) => fold.querySelector(":scope > :not(summary)");
@@ -196,7 +202,7 @@ window.checks = (() => {
     return e.checkVisibility({ visibilityProperty: true }) && width > 0 && height > 0;
   }
 
-  /* Every fold: closed at first, its title in reach of mouse and keyboard, its content shown when open. */
+  /* Folds are closed at first, their titles in reach of mouse and keyboard, their contents shown. */
   function folded() {
     const wrong = [], depth = (e) => (e ? depth(e.parentElement.closest("details")) + 1 : 0);
     const levels = Object.values(Object.groupBy(folds(), depth));
@@ -215,7 +221,8 @@ window.checks = (() => {
         const say = (what) => wrong.push(`${what}: ${begin(e.querySelector("summary"))}`);
         if (!closed[k]) say("a fold is open at first, or empty");
         else if (!reached[k]) say("a fold is out of reach");
-        else if (!visible(body(e)) || !body(e).innerText.trim()) say("a fold does not show its content");
+        else if (!visible(body(e)) || !body(e).innerText.trim())
+          say("a fold does not show its content");
       });
     }
     for (const e of folds()) e.open = false;
@@ -241,12 +248,13 @@ window.checks = (() => {
     const heavy = all("mjx-container, .book-svg svg, article pre");
     const kept = heavy.map((e) => [e, [...e.childNodes]]);
     for (const [e] of kept) e.replaceChildren(e.matches("pre") ? e.textContent : "");
-    const found = await axe.run(document, { resultTypes: ["violations"], preload: false, ...options });
+    const how = { resultTypes: ["violations"], preload: false, ...options };
+    const found = await axe.run(document, how);
     for (const [e, nodes] of kept) e.replaceChildren(...nodes);
     return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
       .map((v) => `${v.id}: ` + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join("; "));
   }
 
-  return { ready, turn, empty, raw, wide, cut, scrolled, pale, folded, kinds, body, visible, cells, uncopied,
-    violations };
+  const waiting = { ready, turn }, asking = { empty, raw, wide, cut, scrolled, pale, folded, uncopied };
+  return { ...waiting, ...asking, kinds, violations };
 })();
