@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from functools import cache
 from typing import Any
 
@@ -100,8 +101,15 @@ def _serve(arguments: list[str], environment: dict[str, str], folder: str, path:
     """Be a kernel, in a fork, until it is shut down."""
     from ipykernel.kernelapp import launch_new_instance
 
+    threading.Thread(target=_end_with, args=[multiprocessing.parent_process()], daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[:] = path
     launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
+
+
+def _end_with(parent: multiprocessing.Process) -> None:
+    """End this kernel when the process that asked for it has ended, however that was."""
+    parent.join()
+    os._exit(1)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+
 import nbformat
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbval.plugin import IPyNbCell, IPyNbFile
 
 import runs
+from contents import ROOT
 from notebooks import executed, normalise, write
 from runs import run_chapters, sources_sha256
 from suite import NBVAL, read_report
@@ -51,6 +57,32 @@ def test_a_kernel_is_fresh_and_sees_no_more_than_an_ordinary_one(tmp_path):
     assert run_chapters(1, paths=[path])
     [forked], [ordinary] = runs.outputs(path).cells, executed(path, folder=tmp_path).cells
     assert forked.outputs[0].text == ordinary.outputs[0].text
+
+
+def test_a_kernel_ends_with_the_process_that_asked_for_it(tmp_path):
+    note = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
+    path = chapter(tmp_path, "a", f"{note}\ntime.sleep(600)")
+    code = (
+        f"import sys\nsys.path[:0] = {[str(ROOT / 'tools'), str(ROOT)]}\nimport runs\n"
+        f"if __name__ == '__main__':\n    runs._run(__import__('pathlib').Path({str(path)!r}))\n"
+    )
+    (tmp_path / "asks.py").write_text(code)
+    asking = subprocess.Popen([sys.executable, tmp_path / "asks.py"], stdout=subprocess.DEVNULL)
+    _wait_until((tmp_path / "pid").exists)
+    _wait_until(lambda: (tmp_path / "pid").read_text())
+    kernel = psutil.Process(int((tmp_path / "pid").read_text()))
+    asking.kill()
+    asking.wait()
+    _wait_until(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE)
+
+
+def _wait_until(done, seconds=300):
+    """Wait for something that must come; a busy machine may take long."""
+    for _ in range(10 * seconds):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")
 
 
 def test_jupyter_book_finds_the_run_in_the_cache(tmp_path):
