@@ -138,13 +138,19 @@ def test_virtual_tokens_are_no_text(kind):
     assert torch.equal(seen, wanted)
 
 
-def test_virtual_tokens_are_no_text_where_text_is_generated():
+@pytest.mark.parametrize("cached", [False, True])
+def test_virtual_tokens_are_no_text_where_text_is_generated(cached):
+    if cached and int(tf.__version__.split(".")[0]) > 4:
+        pytest.skip("peft 0.21.2 overlooks the cache of transformers 5.24, which it calls `cache`")
     model = prompt_tuned("llama")
     whole = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
-    how = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False}
-    first, *rest = masks_of(model, lambda: model.generate(**whole, **how), skip=1)
-    assert first.shape == (2, 10) and not first[:, :4].any() and first[:, 4:].all()
-    assert all(mask.shape == (2, 1) and mask.all() for mask in rest) and len(rest) == 2
+    how = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False, "use_cache": cached}
+    first, *rest = masks = masks_of(model, lambda: model.generate(**whole, **how), skip=1)
+    assert first.shape == (2, 10) and len(masks) == 3
+    if cached:
+        assert all(mask.shape == (2, 1) and mask.all() for mask in rest)
+    for mask in masks[: 1 if cached else 3]:
+        assert not mask[:, :4].any() and mask[:, 4:].all()
 
 
 def t5():
