@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from pidlib import laws
 from pidlib.bases import Card, Eigenbases, Origin, layout
@@ -161,8 +162,6 @@ class PIDController(Controller):
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it mixes
         positions across padding and undoes causality.
         """
-        from tqdm.auto import tqdm  # speaks up in a notebook without widgets, so not before models
-
         names = label_names(model.config) if correct_only else None
         held = isinstance(rows, Sized)
         rows = as_rows(rows, names) if held else stream_rows(rows, names)
