@@ -77,7 +77,7 @@ def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
     assert one.origin == two.origin
     for term, values in one.bases.values.items():  # sums in another order: to rounding
         assert torch.allclose(values, two.bases.values[term], rtol=1e-9, atol=1e-12)
-    ranks = [[row[f"rank {i}"] for row in found[k][0] for i in "PID"] for k in (1, 2)]
+    ranks = [[row[f"rank {i}"] for row in found[k][0] for i in "PD"] for k in (1, 2)]
     assert ranks[0] == ranks[1]
     assert found[1][1:] == found[2][1:]
     first, second = (list(read_outcomes(logs[k]).outcomes) for k in (1, 2))
