@@ -151,7 +151,7 @@ def left_out() -> str:
         ("long", "in full what shorter tests sample", read_record(CHECKS).get("long")),
         (
             "portable",
-            f"chapters and numeric tests in {len(lines)} arithmetics",
+            f"chapters and numeric tests in {len(lines)} kinds of arithmetic",
             {"date": arithmetic["date"], "passed": every - differ, "failed": differ},
         ),
         (

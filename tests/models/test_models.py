@@ -110,7 +110,9 @@ def test_a_damaged_adapter_is_refused(tmp_path):
     with pytest.raises(ValueError, match="checksum mismatch: adapter_model.safetensors"):
         load_adapter(folder)
     file.unlink()
-    with pytest.raises(FileNotFoundError, match="weights of 'adapter' are not in the installed package"):
+    with pytest.raises(
+        FileNotFoundError, match="weights of 'adapter' are not in the installed package"
+    ):
         load_adapter(folder)
 
 

@@ -131,8 +131,8 @@ def test_a_misspelt_setting_is_refused_before_the_model_runs(model, tokenizer, r
         lambda **of: PIDController.fit(model, tokenizer, rows, **of),
         lambda **of: PIDController.from_batches(model, batches(tokenizer, rows), **of),
     ):
-        with pytest.raises(TypeError, match="varience"):
-            fit(varience=0.9)
+        with pytest.raises(TypeError, match="varianz"):
+            fit(varianz=0.9)
         with pytest.raises(ValueError, match="variance"):
             fit(variance=1.5)
     assert not forwards
