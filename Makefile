@@ -77,8 +77,14 @@ dist: book
 	$(PY) tools/book.py dist
 
 # What pip does not install; as root, on Debian.
-chromium wordnet fashion:
-	tools/debian.sh $@
+chromium:
+	tools/debian.sh chromium
+
+wordnet:
+	tools/debian.sh wordnet
+
+fashion:
+	tools/debian.sh fashion
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis .coverage
