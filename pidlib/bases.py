@@ -87,6 +87,12 @@ class Eigenbases:
     vectors: dict[str, Tensor]
     origin: Origin
 
+    def __repr__(self) -> str:
+        """Name and sizes on one line."""
+        states, d, kept = next(iter(self.vectors.values())).shape
+        terms = "".join(self.values)
+        return f"<Eigenbases: terms {terms}, {states} states of width {d}, {kept} directions each>"
+
     def rank(self, term: str, t: int, variance: float) -> int:
         """Smallest rank whose eigenvalues hold the share `variance` (of Σσ², where the paper has Σσ)."""
         if term not in self.values:

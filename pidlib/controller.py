@@ -157,7 +157,7 @@ class Controller:
                     yield model
             finally:
                 for _, gain in gains:
-                    gain.forget()
+                    gain.release()
 
     @contextmanager
     def claimed(self, model: nn.Module, alone: bool = True) -> Iterator[Blocks]:

@@ -19,7 +19,7 @@ class Gain:
     left, right : (d, m) W and (m, d) -diag(k) W^T, float64; in the dense form -K^T and None
     shift : float, part of K that is a multiple of the identity; 0 in the dense form
     offset : (d,) float64 tensor b, or None for 0
-    cache : dict, the factors by number type and device, until `forget`
+    cache : dict, the factors by number type and device, until `release`
     """
 
     left: Tensor
@@ -72,7 +72,7 @@ class Gain:
         return self.shift * eye - self.left @ self.right
 
     def factors(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor | None, ...]:
-        """Left factor, right factor, offset in a number type on a device; kept until `forget`."""
+        """Left factor, right factor, offset in a number type on a device; kept until `release`."""
         kept = self.cache.get((dtype, device))
         if kept is None:
             # Tensors made in inference mode could never take part in a gradient.
@@ -82,9 +82,11 @@ class Gain:
                 self.cache[dtype, device] = kept
         return kept
 
-    def forget(self) -> None:
-        """Free the factors that `factors` has kept."""
+    def release(self) -> None:
+        """Free the kept factors, but for the last if they are in main memory: to attach again is quick."""
+        last = [item for item in self.cache.items() if item[0][1].type == "cpu"][-1:]
         self.cache.clear()
+        self.cache.update(last)
 
     def add_to(
         self, base: Tensor, x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None

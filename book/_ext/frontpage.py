@@ -112,12 +112,14 @@ def printed(gain: float, low: float, high: float) -> str:
 
 def still_heard(result: dict) -> str:
     """What P-D control changes on pairs whose meaning one word changes, as cells of the card."""
+    from pidlib.evaluation import conclude
     from pidlib.evaluation.trial_results import gains_over_none
 
     change = gains_over_none(result, "P-D 99 %")["edited"]
     gain, low, high = points(change)
-    answer = "yes | bad" if high < 0 else "not shown | open" if low <= 0 else "no | good"
-    return f"? (n = {change.n:,}) | {answer} | {gain:+.1f} [{low:+.1f}, {high:+.1f}] |"
+    (word,) = conclude({"": change}).values()
+    side = {"loss": "bad", "open": "open"}.get(word, "good")
+    return f"? (n = {change.n:,}) | {word} | {side} | {gain:+.1f} [{low:+.1f}, {high:+.1f}] |"
 
 
 def reading_time(name, rawtext, text, lineno, inliner, options=None, content=None):

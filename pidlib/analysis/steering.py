@@ -55,6 +55,12 @@ class Steering:
     layers: Sequence[int]
     skip_first: int = 1
 
+    def __repr__(self) -> str:
+        """Name and states on one line."""
+        return (
+            f"<Steering: states {', '.join(map(str, self.layers))}, skip_first {self.skip_first}>"
+        )
+
     @contextmanager
     def attached(
         self, model: nn.Module, instead: Instead | None = None, private: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -14,6 +14,7 @@ from pidlib.controller import _replaced, free_blocks
 from pidlib.data.alignment import paired_units
 from pidlib.data.batches import input_device
 from pidlib.data.edits import Edit, rebuild
+from pidlib.data.rows import as_rows
 from pidlib.estimation.layerwise import state_of, text_lengths
 from pidlib.hooks import Blocks, Control, find_blocks, read_states
 
@@ -126,6 +127,13 @@ class SwapFeedback:
         if not 1 <= self.rank <= most:
             raise ValueError(f"rank is {self.rank}; give 1 to {most}")
 
+    def __repr__(self) -> str:
+        """Name and settings on one line."""
+        states = ", ".join(map(str, self.layers))
+        return (
+            f"<SwapFeedback: {self.places}, rank {self.rank}, gain {self.gain:g}, states {states}>"
+        )
+
     @classmethod
     def fit(
         cls,
@@ -138,8 +146,7 @@ class SwapFeedback:
         **settings: Any,
     ) -> Self:
         """Fit on texts and their swaps; no label is used. `settings`: rank, gain, places."""
-        if not rows:
-            raise ValueError("there are no rows: give at least one text that the swap changes")
+        rows = as_rows(rows)
         chosen, moments, sums, n = sorted({0, *layers}), {}, {}, 0
         lengths = []
         for before, after, changed in paired_states(model, tokenizer, rows, swap, chosen[-1]):
@@ -161,8 +168,7 @@ class SwapFeedback:
         marks = directions[0][:, :_MARK]
         marked = torch.cat([torch.cat(pair) for pair in lengths])
         threshold = float(((marked - means[0]) @ marks).norm(dim=1).mean()) / 2
-        made = cls(directions, energies, means, threshold, tuple(sorted(set(layers))))
-        return replace(made, **settings)
+        return cls(directions, energies, means, threshold, tuple(sorted(set(layers))), **settings)
 
     def marked(self, x: Tensor) -> Tensor:
         """Which tokens (B, l) of x_0 (B, l, d) look like words that the swap changes."""

@@ -11,6 +11,12 @@ from .accuracy import (
     compare as compare,
 )
 from .accuracy import (
+    conclude as conclude,
+)
+from .accuracy import (
+    holm as holm,
+)
+from .accuracy import (
     predict as predict,
 )
 from .accuracy import (

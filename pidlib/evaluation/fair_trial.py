@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,21 +21,27 @@ from pidlib.evaluation.accuracy import (
     Proportion,
     bootstrap,
     compare,
+    conclude,
     right_answers,
     transfer,
     under,
+    unshown,
 )
 from pidlib.evaluation.exact import exact_robustness
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.trial_results import ADAPTIVE, answers
 
+NONE = unshown(0, 0)  # "none within 2"
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
 MISSES = "Does it miss changes of meaning?"
-RELIABLE = "Do texts made for it break it more?"  # no: unreliable, the search that sees it is weak
+RELIABLE = (
+    "Do texts made for it break it more?"  # a gain: unreliable, the search that sees it is weak
+)
+COST = "Does it cost clean accuracy?"
 LAST = (
-    ("adaptive", "Does it help if the attacker sees it?", 1),
-    ("exact", "Does it help under every swap?", 1),
-    ("contrast", MISSES, -1),
+    ("adaptive", "Does it help if the attacker sees it?"),
+    ("exact", "Does it help under every swap?"),
+    ("contrast", MISSES),
 )
 
 
@@ -51,33 +57,23 @@ class FairTrial:
         `"clean"`; `"transfer"`, attacked without control; `"adaptive"`, attacked under it; and if
         asked for, `"contrast"`, pairs whose answer must change, and `"exact"`, right under every
         swap of one or two words.
+    beside : tuple of FairTrial
+        Of the same control under other recipes: `answers` corrects for having asked them, too.
     """
 
     recipe: str
     right: Mapping[str, Mapping[str, np.ndarray]]
+    beside: tuple[FairTrial, ...] = ()
 
     @classmethod
     def from_result(
         cls, result: Mapping[str, Any], recipe: str, control: str = "P-D 99 %"
     ) -> FairTrial:
-        """Take one recipe and one control out of a recorded trial."""
-        n = len(answers(result, "none", recipe))
-        adaptive = ADAPTIVE + recipe
-        right = {}
-        for condition in result["examples"]:
-            name = "control" if condition == control else condition.removeprefix(f"{control}: ")
-            if condition not in ("none", "second", control) and name == condition:
-                continue
-            right[name] = {
-                "clean": answers(result, condition, "clean")[:n],
-                "transfer": answers(result, condition, recipe),
-            }
-        if "control" not in right:
-            raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
-        if adaptive in result["examples"][control]:
-            right["control"]["adaptive"] = bits = answers(result, control, adaptive)
-            right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
-        return cls(recipe, right)
+        """Take one recipe and one control out of a recorded trial, its other recipes beside it."""
+        right = _recorded(result, recipe, control)
+        others = [key for key in result["examples"]["none"] if key not in ("clean", recipe)]
+        beside = (cls(key, _recorded(result, key, control)) for key in others)
+        return cls(recipe, right, tuple(beside))
 
     def accuracy(self, condition: str, key: str) -> float:
         """Share of right answers, from 0 to 1; of a kind of placebo ("noise"), the mean over its seeds."""
@@ -123,35 +119,51 @@ class FairTrial:
         return str(Proportion(int(bits.sum()), len(bits))).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Questions, what the intervals answer (yes, no or not shown), and the numbers."""
-        cost, gain = self.gain("clean"), self.gain("transfer")
+        """Questions, the word for what is found (`conclude`), and the numbers.
+
+        A gain is in favour of the control, a loss against it; of the last question, a loss says that
+        the attacker who sees the control is the stronger one, as he should be.
+        """
+        cost = self.gain("clean")  # the same rows for each recipe: one test
         lines = [
-            ("Does it cost clean accuracy?", _read(*cost.interval(), -1), str(cost)),
-            ("Does it help against transfer?", _read(*gain.interval()), str(gain)),
+            (COST, conclude({"": cost})[""], str(cost)),
+            self._answer("Does it help against transfer?", lambda of: of.gain("transfer")),
         ]
         for kind in [*self.kinds, *(["second"] if "second" in self.right else [])]:
             mean, low, high = self.beyond(kind)
+            word = "gain" if low > 0 else "loss" if high < 0 else unshown(low, high)
             numbers = f"{100 * mean:+.1f} points [{_end(low)}, {_end(high)}]"
             name = "a second model" if kind == "second" else f"the placebo {kind}"
-            lines.append((f"More than {name}?", _read(low, high), numbers))
-        for key, question, sign in LAST:
+            lines.append((f"More than {name}?", word, numbers))
+        for key, question in LAST:
             if key in self.right["control"]:
-                gain = self.gain(key)
-                lines.append((question, _read(*gain.interval(), sign), str(gain)))
-        if "adaptive" in (own := self.right["control"]):
-            more = compare(own["adaptive"], own["transfer"][: len(own["adaptive"])])
-            lines.append((RELIABLE, _read(*more.interval()), str(more)))
+                lines.append(self._answer(question, lambda of, key=key: of.gain(key), key))
+        if "adaptive" in self.right["control"]:
+            lines.append(self._answer(RELIABLE, FairTrial._seen_less_unseen, "adaptive"))
         return lines
+
+    def _answer(
+        self, question: str, ask: Callable[[FairTrial], Paired], key: str = "transfer"
+    ) -> tuple[str, str, str]:
+        """The question, the word after Holm's correction over the recipes, and the numbers."""
+        asked = [of for of in (self, *self.beside) if key in of.right["control"]]
+        return question, conclude(dict(enumerate(map(ask, asked))))[0], str(ask(self))
+
+    def _seen_less_unseen(self) -> Paired:
+        """The control on texts that were made against it, less on those made without it."""
+        own = self.right["control"]
+        return compare(own["transfer"][: len(own["adaptive"])], own["adaptive"])
 
     def card(self, title: str) -> str:
         """Markdown of the answers under a title, to copy: what any report of a defence should say."""
         n = len(self.right["none"]["transfer"])
         head = f"| {title} | {self.recipe}, n = {n} | good or bad | points, 95 % interval |"
         lines = [head, "|---|---|---|---|"]
-        for question, answer, numbers in self.answers():
-            wanted = "no" if question.startswith(("Does it cost", MISSES)) else "yes"
-            side = "open" if answer == "not shown" else "good" if answer == wanted else "bad"
-            lines.append(f"| {question} | {answer} | {side} | {numbers.partition(' (')[0]} |")
+        for question, word, numbers in self.answers():
+            good = {COST: ("gain", NONE), MISSES: ("gain", NONE), RELIABLE: ("loss",)}
+            side = "good" if word in good.get(question, ("gain",)) else "bad"
+            side = "open" if word == "open" else side
+            lines.append(f"| {question} | {word} | {side} | {numbers.partition(' (')[0]} |")
         unasked = [] if "contrast" in self.right["control"] else [f"| {MISSES} | | | |"]
         return "\n".join([*lines, *unasked])
 
@@ -166,8 +178,8 @@ class FairTrial:
         width = max(len(question) for question, _, _ in answers)
         for question, answer, numbers in answers:
             gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
-            lines.append(f"{question:{width}}  {answer:9}  {gain}")
-            lines += [f"{'':{width}}  ({rest}" for rest in counts]
+            lines.append(f"{question:{width}} {answer:13} {gain}")
+            lines += [f"{'':{width}} ({rest}" for rest in counts]
         return "\n".join(lines)
 
 
@@ -261,6 +273,29 @@ def fair_trial(
     return FairTrial(", ".join(recipes), right)
 
 
+def _recorded(
+    result: Mapping[str, Any], recipe: str, control: str
+) -> dict[str, dict[str, np.ndarray]]:
+    """Right answers of one recipe and one control of a recorded trial, by condition and set."""
+    n = len(answers(result, "none", recipe))
+    adaptive = ADAPTIVE + recipe
+    right = {}
+    for condition in result["examples"]:
+        name = "control" if condition == control else condition.removeprefix(f"{control}: ")
+        if condition not in ("none", "second", control) and name == condition:
+            continue
+        right[name] = {
+            "clean": answers(result, condition, "clean")[:n],
+            "transfer": answers(result, condition, recipe),
+        }
+    if "control" not in right:
+        raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
+    if adaptive in result["examples"][control]:
+        right["control"]["adaptive"] = bits = answers(result, control, adaptive)
+        right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
+    return right
+
+
 def _attacked(
     model: Any, tokenizer: Any, controller: Any, rows: Sequence, folder: Any, settings: dict
 ) -> list[list[dict[str, Any]]]:
@@ -284,12 +319,6 @@ def _turned(contrast: Any, names: Sequence[str]) -> tuple[list[dict[str, Any]], 
     wrong = np.array(["was" in row for row in rows], bool)
     rows = [{"label": row.get("was"), **row} for row in rows]
     return as_rows(rows, names) if rows else [], wrong
-
-
-def _read(low: float, high: float, sign: int = 1) -> str:
-    """Yes or no where the interval leaves 0 out, else not shown."""
-    low, high = (low, high) if sign > 0 else (-high, -low)
-    return "yes" if low > 0 else "no" if high < 0 else "not shown"
 
 
 def _end(share: float) -> str:

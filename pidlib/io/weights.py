@@ -48,12 +48,13 @@ class _Look:
     digests: dict[torch.dtype, str] = field(default_factory=dict)
 
     @classmethod
+    @torch.no_grad()
     def of(cls, module: nn.Module) -> _Look | None:
         """Look at every tensor; None where some are not in memory, or hide what they hold."""
         tensors, samples = [], []
-        for path, part in module.named_modules():
+        for part in _parts(module):
             if _is_tuned(part):
-                tensors.append((path, *_tuning(part)))
+                tensors.append(_tuning(part))
             for name, weight in part._parameters.items():
                 if weight is None:
                     continue
@@ -61,7 +62,7 @@ class _Look:
                     return None
                 version = None if weight.is_inference() else weight._version
                 place = weight.data_ptr(), version, weight.dtype, weight.shape, weight.stride()
-                tensors.append((path, name, *place))
+                tensors.append((name, *place))
                 samples.append(_sample(weight))
         return cls(tuple(tensors), _values(samples))
 
@@ -70,10 +71,21 @@ class _Look:
         return self.tensors == other.tensors and self.values == other.values
 
 
+def _parts(module: nn.Module) -> Iterator[nn.Module]:
+    """All modules within one, itself first, several times faster than torch, which names them."""
+    stack = [module]
+    while stack:
+        part = stack.pop()
+        yield part
+        stack.extend(inner for inner in part._modules.values() if inner is not None)
+
+
 def _sample(weight: Tensor) -> Tensor:
     """Some entries of a weight."""
-    flat = weight.detach().reshape(-1)
-    return flat[:: max(1, len(flat) // SAMPLE)]
+    n = weight.numel()
+    if weight.is_contiguous():
+        return weight.as_strided((min(n, SAMPLE),), (max(1, n // SAMPLE),))
+    return weight.reshape(-1)[:: max(1, n // SAMPLE)]
 
 
 def _values(samples: list[Tensor]) -> bytes:
@@ -81,8 +93,8 @@ def _values(samples: list[Tensor]) -> bytes:
     kinds: dict[tuple, list[Tensor]] = {}
     for sample in samples:
         kinds.setdefault((sample.dtype, sample.device), []).append(sample)
-    joined = (torch.cat(kind).cpu().view(torch.uint8).numpy() for kind in kinds.values())
-    return b"".join(part.tobytes() for part in joined)
+    joined = (torch.cat(kind).cpu().view(torch.uint8) for kind in kinds.values())
+    return b"".join(part.numpy().tobytes() for part in joined)
 
 
 def _digest(module: nn.Module, dtype: torch.dtype) -> str:
@@ -132,7 +144,7 @@ def _fetched(module: nn.Module, name: str, weight: Tensor) -> Tensor:
 
 def _is_tuned(part: nn.Module) -> bool:
     """Whether a layer carries adapters of peft."""
-    return hasattr(part, "base_layer") and hasattr(part, "merged_adapters")
+    return "base_layer" in part._modules and "merged_adapters" in vars(part)
 
 
 def _tuning(layer: Any) -> tuple:

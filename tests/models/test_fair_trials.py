@@ -10,10 +10,11 @@ import torch
 from datasets import Dataset
 
 from pidlib.estimation.encoding import SynonymEncoding
-from pidlib.evaluation.accuracy import bootstrap, compare, predict
+from pidlib.evaluation.accuracy import bootstrap, compare, conclude, predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.evaluation.results import read_result
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
@@ -239,26 +240,26 @@ def made(n=400, p=(0.2, 0.5, 0.5, 0.2)):
     return FairTrial("made", right)
 
 
-def test_the_answers_follow_the_intervals():
+def test_the_answers_follow_the_exact_test():
     trial = made()
     told = {question: answer for question, answer, _ in trial.answers()}
-    assert told["Does it help against transfer?"] == "yes"
-    assert told["More than the placebo noise?"] == "not shown"
-    assert told["More than the placebo negative?"] == "yes"
-    assert told["Does it help if the attacker sees it?"] == "not shown"
+    assert told["Does it help against transfer?"] == "gain"
+    assert told["More than the placebo noise?"] == "open"
+    assert told["More than the placebo negative?"] == "gain"
+    assert told["Does it help if the attacker sees it?"] == "open"
     lines = str(trial).splitlines()
-    assert max(map(len, lines)) <= 78
+    assert max(map(len, lines)) <= 79
     counts = [line.strip() for line in lines if line.lstrip().startswith("(")]
-    more = compare(*(trial.right["control"][key] for key in ("adaptive", "transfer")))
+    more = compare(*(trial.right["control"][key] for key in ("transfer", "adaptive")))
     gains = [*map(trial.gain, trial.right["control"]), more]
     assert counts == ["(" + str(gain).split(" (")[1] for gain in gains]
-    assert told["Do texts made for it break it more?"] == "yes"
+    assert told["Do texts made for it break it more?"] == "loss"
     worse = made(p=(0.5, 0.2, 0.5, 0.1))
     told = {question: answer for question, answer, _ in worse.answers()}
-    assert told["Does it help against transfer?"] == "no"
-    assert told["More than the placebo noise?"] == "no"
+    assert told["Does it help against transfer?"] == "loss"
+    assert told["More than the placebo noise?"] == "loss"
     # texts that never saw it break more than those made for it: the trial is unreliable
-    assert told["Do texts made for it break it more?"] == "no"
+    assert told["Do texts made for it break it more?"] == "gain"
     mean, low, high = trial.beyond("noise")
     by_hand = trial.right["control"]["transfer"] - np.mean(
         [trial.right[f"noise {k}"]["transfer"] for k in (0, 1)], axis=0
@@ -266,6 +267,35 @@ def test_the_answers_follow_the_intervals():
     assert mean == pytest.approx(by_hand.mean()) and low < mean < high
     with pytest.raises(ValueError, match="no condition 'second'"):
         trial.beyond("second")
+
+
+def test_a_small_gain_under_one_of_four_recipes_is_corrected_for_the_others():
+    bits = np.zeros(300, bool)
+    held = {9: bits.copy(), 0: bits.copy()}
+    held[9][:9] = True  # won 9, lost 1: p = 0.021 alone
+
+    def of(won, beside=()):
+        none = bits.copy()
+        none[-1] = won > 0  # the one that is lost
+        right = {"none": {}, "control": {}}
+        for key in ("clean", "transfer", "adaptive"):
+            right["none"][key], right["control"][key] = none, held[won]
+        return FairTrial(f"recipe {won}", right, beside)
+
+    question = "Does it help against transfer?"
+    alone, beside = ({q: a for q, a, _ in of(9, others).answers()} for others in ((), (of(0),) * 3))
+    assert (alone[question], beside[question]) == ("gain", "open")
+    clean = "Does it cost clean accuracy?"
+    assert alone[clean] == beside[clean] == "gain"  # asked once, whatever the recipes
+
+
+def test_a_recorded_trial_knows_its_other_recipes():
+    result = read_result(ROOT / "book/results/trial-snli-test-minilm-nli.json")
+    trial = FairTrial.from_result(result, "pso")
+    assert [of.recipe for of in trial.beside] == ["a2t", "textbugger", "textfooler"]
+    adaptive = {of.recipe: of.gain("adaptive") for of in (trial, *trial.beside)}
+    told = {question: answer for question, answer, _ in trial.answers()}
+    assert told["Does it help if the attacker sees it?"] == conclude(adaptive)["pso"]
 
 
 def test_the_card_says_which_answers_are_good():
@@ -281,10 +311,10 @@ def test_the_card_says_which_answers_are_good():
     assert [side["Do texts made for it break it more?"] for side in sides] == ["good", "bad"]
     none, control = (helps.right[name] for name in ("none", "control"))
     control["clean"] = np.zeros(400, dtype=bool)  # it costs all of clean accuracy
-    assert "| yes | bad |" in helps.card("a title")
+    assert "| loss | bad |" in helps.card("a title")
     none["clean"] = np.zeros(400, dtype=bool)
     control["clean"] = np.ones(400, dtype=bool)
-    assert "| Does it cost clean accuracy? | no | good |" in helps.card("a title")
+    assert "| Does it cost clean accuracy? | gain | good |" in helps.card("a title")
 
 
 def test_the_defence_of_the_page_on_defences_goes_through_a_trial(fitted):

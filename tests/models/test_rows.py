@@ -6,11 +6,14 @@ import inspect
 from dataclasses import fields
 
 import pytest
+import torch
 from datasets import Dataset
 
 from pidlib import PIDController, RandomEdits, attack, fair_trial, load_controller
+from pidlib.analysis import Steering
+from pidlib.data import GroupSwap
 from pidlib.data.batches import batches, positions_of
-from pidlib.estimation import Estimator
+from pidlib.estimation import Estimator, SwapFeedback
 from pidlib.evaluation import right_answers
 
 EDITS = RandomEdits("typos", edits=1)
@@ -155,7 +158,7 @@ def test_a_fit_learns_and_keeps_the_terms_of_its_scheme(model, tokenizer, rows, 
 
 def test_a_fit_on_too_little_text_says_so(model, tokenizer, rows, recwarn):
     PIDController.fit(model, tokenizer, rows)
-    assert not recwarn
+    assert not [str(of.message) for of in recwarn]
     with pytest.warns(UserWarning, match="5 tokens for 16 directions"):
         PIDController.fit(model, tokenizer, ["a dog runs"], correct_only=False)
 
@@ -195,3 +198,21 @@ def test_a_controller_is_shown_on_one_line(model, tokenizer, rows, control):
     for of in (control, estimator):
         assert repr(of) == f"<{type(of).__name__}: {of.summary()}>"
         assert len(repr(of)) < 250
+
+
+def test_what_is_fitted_or_pushed_is_shown_on_one_line(control):
+    swap = SwapFeedback(*({0: torch.eye(4)[:, :2]} for _ in range(3)), 1.0, rank=2)
+    for of in (control.bases, swap, Steering(lambda t, x: x, [0, 1])):
+        assert repr(of).startswith(f"<{type(of).__name__}: ") and len(repr(of)) < 100
+
+
+def test_a_swap_is_fitted_on_rows_of_any_kind(model, tokenizer):
+    swap = GroupSwap("gender")
+    rows = [{"text": "the man runs"}, {"text": "a woman sleeps"}]
+    one, other = (
+        SwapFeedback.fit(model, tokenizer, of, swap, rank=1, keep=2)
+        for of in (rows, Dataset.from_list(rows)[:])
+    )
+    assert torch.equal(one.directions[0], other.directions[0])
+    with pytest.raises(ValueError, match="no rows"):
+        SwapFeedback.fit(model, tokenizer, [], swap)

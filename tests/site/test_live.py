@@ -518,8 +518,7 @@ def test_missing_or_broken_weights_are_named(opened):
 def test_without_the_manifest_the_page_says_so(opened):
     shown = opened()
     shown.page.route("**/manifest.js", lambda route: route.abort())
-    shown.go()
-    assert "manifest.js is missing" in shown.text("fault")
+    shown.go().wait_for_selector("#live-fault:has-text('manifest.js is missing')")
     assert shown.wrong == []
 
 

@@ -1,13 +1,24 @@
 """Counts, intervals and the paired test."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.optimize import minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import binom, binomtest, multinomial, norm
 
 from experiments.trial import Cell, Trial
-from pidlib.evaluation.accuracy import Proportion, compare
+from pidlib.evaluation.accuracy import (
+    Paired,
+    Proportion,
+    _score_interval,
+    compare,
+    conclude,
+    holm,
+)
 from pidlib.evaluation.trial_results import ADAPTIVE, control_name, pack, unpack
 
 
@@ -37,6 +48,92 @@ def test_exact_test_by_hand():
     assert paired.gain == pytest.approx(11 / 25)
     low, high = paired.interval()
     assert low < paired.gain < high and low > 0
+
+
+def score_of(gain: float, won: int, lost: int, n: int) -> float:
+    """Score statistic of a gain by maximising the likelihood numerically, as a second method."""
+
+    def deviance(lose: float) -> float:
+        return (
+            -xlogy(won, lose + gain)
+            - xlogy(lost, lose)
+            - xlogy(n - won - lost, 1 - 2 * lose - gain)
+        )
+
+    ends = max(0.0, -gain), (1 - gain) / 2
+    lose = minimize_scalar(deviance, bounds=ends, method="bounded", options={"xatol": 1e-12}).x
+    return (won - lost - n * gain) / np.sqrt(n * (2 * lose + gain - gain**2))
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "n"), [(40, 20, 160), (9, 30, 100), (3, 5, 900), (70, 1, 90)]
+)
+def test_tangos_interval_ends_where_the_score_does(won, lost, n):
+    ends = _score_interval(won, lost, n, 0.95)
+    assert [score_of(end, won, lost, n) for end in ends] == pytest.approx([1.96, -1.96], abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 30, 300])
+def test_the_interval_of_nothing_won_or_lost_has_a_width(n):
+    z = norm.ppf(0.975) ** 2
+    assert Paired(0, 0, n, 1.0).interval() == pytest.approx((-z / (n + z), z / (n + z)))
+
+
+def test_an_interval_leaves_zero_out_where_the_exact_test_does():
+    for differing, extra in product(range(25), (0, 500)):
+        for won in range(differing + 1):
+            n, lost = max(1, differing + extra), differing - won
+            p = binomtest(min(won, lost), differing).pvalue if differing else 1.0
+            low, high = Paired(won, lost, n, p).interval()
+            assert (low > 1e-12 or high < -1e-12) == (p < 0.05), (won, lost, n)
+            assert -1 <= low <= (won - lost) / n <= high <= 1
+
+
+@pytest.mark.parametrize(("gain", "lose"), [(0.0, 0.02), (0.05, 0.1), (0.1, 0.0), (-0.3, 0.4)])
+def test_the_interval_of_a_gain_covers_at_least_as_promised(gain, lose):
+    """Exact coverage over all counts, n = 60."""
+    n, inside = 60, 0.0
+    for won, lost in product(range(n + 1), repeat=2):
+        if won + lost <= n:
+            low, high = Paired(won, lost, n, 1.0).interval()
+            chance = multinomial.pmf(
+                [won, lost, n - won - lost], n, [lose + gain, lose, 1 - gain - 2 * lose]
+            )
+            inside += chance * (low <= gain <= high)
+    assert 0.94 < inside <= 1
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holms_correction(p):
+    """As its definition says: rejected at every level is what the step-down procedure rejects."""
+    corrected = holm(p)
+    for level in (0.01, 0.05, 0.3):
+        rejected = set()
+        for k in sorted(range(len(p)), key=lambda k: p[k]):
+            if p[k] * (len(p) - len(rejected)) > level:
+                break
+            rejected.add(k)
+        assert {k for k in range(len(p)) if corrected[k] <= level} == rejected
+
+
+def test_the_word_is_that_of_the_exact_test_after_correction():
+    pairs = {
+        "a": Paired(9, 1, 100, 0.0215),
+        "b": Paired(1, 9, 100, 0.0215),
+        "c": Paired(4, 4, 2000, 1),
+    }
+    assert conclude({"a": pairs["a"]}) == {"a": "gain"}
+    assert conclude({"b": pairs["b"]}) == {"b": "loss"}
+    assert conclude(pairs) == {"a": "open", "b": "open", "c": "none within 2"}  # three tests
+    assert conclude({"c": pairs["c"]}, margin=0.001) == {"c": "open"}
+
+
+def test_four_won_and_none_lost_is_no_gain():
+    """A percentile interval of the same rows was [+0.3, +2.7] beside p = 0.12."""
+    low, high = Paired(4, 0, 300, 0.125).interval()
+    assert low < 0 < high
+    with pytest.raises(ValueError, match="5 won and 0 lost of 4 rows"):
+        Paired(5, 0, 4, 0.1).interval()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
