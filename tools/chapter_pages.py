@@ -12,9 +12,16 @@ import chapters
 from chapters import DIFFICULTIES, Chapter
 from contents import RESULTS, ROOT, number, read_record, table
 
-CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
 CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
 CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
+VERSIONS = ROOT / "book" / "versions.json"  # measured by tests/models/test_versions.py
+VERSIONS_SAY = {
+    "last state": "`hidden_states[-1]`",
+    "a block returns": "a block returns",
+    "an edit is seen": "`hidden_states` show what a hook changed in a block's output",
+    "the cache is called": "a block gets the cache under the name",
+    "the token put first": "of a GGUF file, the token put before a text",
+}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -138,6 +145,18 @@ def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:
     wrong = [f"- Python {r['python']}: `{name}`" for r in runs.values() for name in r["failed"]]
     failed = "Tests that failed:\n\n" + "\n".join(wrong) if wrong else "No test failed."
     return "\n\n".join(filter(None, [table(rows), failed, _packages(runs), _untried(runs)]))
+
+
+def versions() -> str:
+    """What two versions of transformers do otherwise, by kind of model; tested on the one installed."""
+    rows = read_record(VERSIONS)
+    return table(
+        [
+            {"": VERSIONS_SAY[row["what"]], "models": ", ".join(row["models"])}
+            | {f"transformers {version}": row[version] for version in ("4.57", "5.24")}
+            for row in rows
+        ]
+    )
 
 
 def left_out() -> str:

@@ -25,6 +25,7 @@ TABLES = {
     "results": chapter_pages.results,
     "canary": chapter_pages.canary,
     "left-out": chapter_pages.left_out,
+    "versions": chapter_pages.versions,
 }
 
 
