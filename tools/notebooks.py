@@ -1,6 +1,7 @@
 """Run notebooks in place, write them in one form, and check what they hold.
 
 python tools/notebooks.py run PATH...         execute, store the outputs and the seconds taken
+python tools/notebooks.py store PATH...       store the outputs of the run that is in the cache
 python tools/notebooks.py normalise PATH...   write in one form, run nothing
 python tools/notebooks.py stamp PATH...       note the result files behind outputs that lack it
 python tools/notebooks.py check [PATH...]     say what is wrong; default: all in _toc.yml
@@ -21,6 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import chapters
+import runs
 from contents import FIGURES, ROOT, environment, in_toc, write_whole
 from sources import STAMP, stale, stamp
 
@@ -98,6 +100,18 @@ def run(path: Path) -> float:
     return seconds
 
 
+def store(path: Path) -> None:
+    """Store what a chapter put out when it was last run for the book."""
+    notebook, ran = nbformat.read(path, as_version=4), runs.outputs(path)
+    if ran is None:
+        raise FileNotFoundError("it has no run that counts: python tools/book.py run")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, other in zip(cells, ran.cells, strict=True):
+        cell.outputs, cell.execution_count = other.outputs, other.execution_count
+    stamp(notebook, run=True)
+    write(normalise(notebook), path)
+
+
 def problems(path: Path) -> list[str]:
     """What is wrong with a stored notebook, one line each."""
     if not path.exists():
@@ -155,7 +169,7 @@ def printed_lines(output: nbformat.NotebookNode) -> int:
 def main() -> int:
     """Door of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["run", "normalise", "stamp", "check"])
+    parser.add_argument("what", choices=["run", "store", "normalise", "stamp", "check"])
     parser.add_argument("paths", nargs="*", type=Path)
     given = parser.parse_args()
     failed, taken = 0, {}
@@ -164,6 +178,8 @@ def main() -> int:
             if given.what == "run":
                 taken[path] = run(path)
                 print(f"{path.name}: ran in {taken[path]:.1f} s", flush=True)
+            elif given.what == "store":
+                store(path)
             elif given.what != "check":
                 notebook = normalise(nbformat.read(path, as_version=4))
                 if given.what == "stamp":
