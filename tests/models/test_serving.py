@@ -1,0 +1,88 @@
+"""The server of *How to run it*: many requests at once, each answered as it is alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from urllib.request import Request, urlopen
+
+import pytest
+import torch
+
+from pidlib import PIDController
+
+PAGE = Path(__file__).parents[2] / "book" / "how-to-run.md"
+WORDS = "a dog runs in the park the man eats red cat sleeps on big street".split()
+TEXTS = [" ".join(WORDS[k % 7 : k % 7 + 1 + k % 8]) for k in range(50)]
+
+
+@contextmanager
+def served(model, tokenizer, controller):
+    """Type the server of the page, on a free port, and yield its address."""
+    text = PAGE.read_text(encoding="utf-8")
+    block = re.search(r"```python\n(import json\nfrom http.server.+?)```", text, re.S)[1]
+    block = block.replace("8000", "0").partition("with controller")
+    names = {"model": model, "tokenizer": tokenizer, "controller": controller}
+    exec(block[0], names)
+    server, names["Answer"].log_message = names["server"], lambda *_: None
+    with controller.attached(model):
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_address
+        server.shutdown()
+        thread.join()
+    server.server_close()
+
+
+def asked(address, text):
+    with urlopen(Request("http://{}:{}".format(*address), text.encode()), timeout=60) as answer:
+        return json.load(answer)
+
+
+def alone(model, tokenizer, controller, text):
+    with torch.inference_mode(), controller.attached(model):
+        return model(**tokenizer(text, return_tensors="pt")).logits.softmax(-1)[0].tolist()
+
+
+@pytest.fixture(scope="module")
+def served_models(tiny):
+    """Two models, each with a tokenizer and a control of its own."""
+    made = []
+    for seed in (0, 1):
+        model, tokenizer = tiny.model("bert", seed=seed), tiny.tokenizer()
+        control = PIDController.fit(model, tokenizer, tiny.rows(12), correct_only=False)
+        made.append((model, tokenizer, control))
+    return made
+
+
+def test_fifty_requests_at_once_on_two_models_are_answered_as_each_alone(served_models):
+    wanted = [[alone(*of, text) for text in TEXTS] for of in served_models]
+    bare = [
+        model(**tokenizer(TEXTS[0], return_tensors="pt")) for model, tokenizer, _ in served_models
+    ]
+    with served(*served_models[0]) as one, served(*served_models[1]) as two:
+        with ThreadPoolExecutor(100) as pool:
+            running = [[pool.submit(asked, at, text) for text in TEXTS] for at in (one, two)]
+            found = [[answer.result() for answer in of] for of in running]
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(wanted), atol=1e-5, rtol=0)
+    for of, logits in zip(found, bare, strict=True):  # and not as without control
+        assert (torch.tensor(of[0]) - logits.logits.softmax(-1)[0]).abs().max() > 1e-3
+
+
+def test_a_request_that_is_cancelled_harms_no_other(served_models):
+    model, tokenizer, control = served_models[0]
+    wanted = alone(model, tokenizer, control, TEXTS[5])
+    with served(model, tokenizer, control) as address:
+        head = f"POST / HTTP/1.0\r\nContent-Length: {len(TEXTS[3])}\r\n\r\n".encode()
+        for sent in (head, head + TEXTS[3].encode()):  # before its text, and before the answer
+            with socket.create_connection(address) as gone:
+                gone.sendall(sent)
+        assert asked(address, TEXTS[5]) == pytest.approx(wanted, abs=1e-5)
+    with torch.no_grad():
+        free = model(**tokenizer(TEXTS[5], return_tensors="pt")).logits.softmax(-1)[0]
+    assert (free - torch.tensor(wanted)).abs().max() > 1e-3  # nothing is left on the model
