@@ -23,6 +23,7 @@ from jupyter_client.provisioning import LocalProvisioner
 
 IMPORTED = (
     "ipykernel.kernelapp",
+    "nbformat",  # its grammars of addresses take two seconds
     "matplotlib.figure",
     "plotly.graph_objects",
     "pandas",
