@@ -548,7 +548,7 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Source: paper Eq. (1), "F_t represents a transformer block".
     """
     model = getattr(model, "_orig_mod", model)
-    lists = {n: m for n, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
+    lists = _lists_within(model)
     depth = getattr(_text_config(model), "num_hidden_layers", None)
     if blocks is None:
         names = _lists_of_blocks(model, lists, depth)
@@ -567,6 +567,22 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
         )
     modules = tuple(lists[names[0]])
     return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
+
+
+def _lists_within(model: nn.Module) -> dict[str, nn.ModuleList]:
+    """Lists of modules within a model by name, in torch's order, several times faster than torch."""
+    lists, seen, stack = {}, set(), [("", model)]
+    while stack:
+        name, module = stack.pop()
+        if module is None or module in seen:
+            continue
+        seen.add(module)
+        if isinstance(module, nn.ModuleList) and len(module):
+            lists[name] = module
+        if module._modules:
+            start = f"{name}." if name else ""
+            stack.extend([(start + key, of) for key, of in module._modules.items()][::-1])
+    return lists
 
 
 def _text_config(model: nn.Module) -> Any:

@@ -52,7 +52,7 @@ class _Look:
     def of(cls, module: nn.Module) -> _Look | None:
         """Look at every tensor; None where some are not in memory, or hide what they hold."""
         tensors, samples = [], []
-        for part in _parts(module):
+        for part in parts_of(module):
             if _is_tuned(part):
                 tensors.append(_tuning(part))
             for name, weight in part._parameters.items():
@@ -71,13 +71,28 @@ class _Look:
         return self.tensors == other.tensors and self.values == other.values
 
 
-def _parts(module: nn.Module) -> Iterator[nn.Module]:
-    """All modules within one, itself first, several times faster than torch, which names them."""
+def parts_of(module: nn.Module) -> list[nn.Module]:
+    """All modules within one in torch's order, itself first, but several times faster: without names."""
+    parts, stack = [], [module]
+    while stack:
+        part = stack.pop()
+        if part is not None:
+            parts.append(part)
+            if part._modules:
+                stack.extend(reversed(part._modules.values()))
+    return parts
+
+
+def first_weight(module: nn.Module) -> nn.Parameter | None:
+    """The first of a module's parameters, if it has any."""
     stack = [module]
     while stack:
         part = stack.pop()
-        yield part
-        stack.extend(inner for inner in part._modules.values() if inner is not None)
+        for weight in part._parameters.values():
+            if weight is not None:
+                return weight
+        stack.extend(inner for inner in reversed(part._modules.values()) if inner is not None)
+    return None
 
 
 def _sample(weight: Tensor) -> Tensor:
