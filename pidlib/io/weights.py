@@ -51,7 +51,8 @@ class _Look:
     @torch.no_grad()
     def of(cls, module: nn.Module) -> _Look | None:
         """Look at every tensor; None where some are not in memory, or hide what they hold."""
-        tensors, samples = [], []
+        tensors: list[tuple] = []
+        samples: dict[tuple, list[Tensor]] = {}
         for part in parts_of(module):
             if _is_tuned(part):
                 tensors.append(_tuning(part))
@@ -61,9 +62,10 @@ class _Look:
                 if weight.is_meta or type(weight) not in (nn.Parameter, Tensor):
                     return None
                 version = None if weight.is_inference() else weight._version
-                place = weight.data_ptr(), version, weight.dtype, weight.shape, weight.stride()
-                tensors.append((name, *place))
-                samples.append(_sample(weight))
+                kind = weight.dtype, weight.device
+                place = weight.data_ptr(), version, weight.shape, weight.stride()
+                tensors.append((name, *kind, *place))
+                samples.setdefault(kind, []).append(_sample(weight))
         return cls(tuple(tensors), _values(samples))
 
     def same(self, other: _Look) -> bool:
@@ -103,12 +105,9 @@ def _sample(weight: Tensor) -> Tensor:
     return weight.reshape(-1)[:: max(1, n // SAMPLE)]
 
 
-def _values(samples: list[Tensor]) -> bytes:
-    """Entries of all samples, as bytes."""
-    kinds: dict[tuple, list[Tensor]] = {}
-    for sample in samples:
-        kinds.setdefault((sample.dtype, sample.device), []).append(sample)
-    joined = (torch.cat(kind).cpu().view(torch.uint8) for kind in kinds.values())
+def _values(samples: dict[tuple, list[Tensor]]) -> bytes:
+    """Entries of all samples, by type and device, as bytes."""
+    joined = (torch.cat(kind).cpu().view(torch.uint8) for kind in samples.values())
     return b"".join(part.numpy().tobytes() for part in joined)
 
 
