@@ -47,6 +47,7 @@ EXPERIMENTS = {
     "sizes": "experiments.benchmarks.sizes.SizesBenchmark",
     "exhaustive": "experiments.benchmarks.exhaustive.ExhaustiveBenchmark",
     "scale": "experiments.benchmarks.scale.ScaleBenchmark",
+    "peers": "experiments.benchmarks.peers.PeersBenchmark",
     "faults": "experiments.benchmarks.faults.FaultsBenchmark",
 }
 Report = Callable[[str], None]  # gets a line of progress

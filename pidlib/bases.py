@@ -13,7 +13,7 @@ from torch import Tensor
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
 from pidlib.io.strict_json import Hash, told
-from pidlib.io.weights import weights_sha256
+from pidlib.io.weights import first_weight, weights_sha256
 from pidlib.laws import TERMS
 from pidlib.theory.subspaces import rank_for
 
@@ -53,7 +53,8 @@ class Origin:
         """Names of the blocks whose weights differ, each in its own number type (double as single)."""
         changed = []
         for name, module, known in zip(blocks.names, blocks.modules, self.blocks, strict=True):
-            own = next((str(p.dtype).removeprefix("torch.") for p in module.parameters()), "")
+            first = first_weight(module)
+            own = "" if first is None else str(first.dtype).removeprefix("torch.")
             own = own if own in DTYPES else "float32"
             if weights_sha256(module, DTYPES[own]) != known[own]:
                 changed.append(name)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
@@ -20,6 +19,7 @@ from pidlib.io.hub import folder_of, send
 from pidlib.io.model_card import card, write_card
 from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
 from pidlib.io.strict_json import read_record, told
+from pidlib.io.weights import first_weight
 
 
 def is_controlled(blocks: Blocks) -> bool:
@@ -149,7 +149,7 @@ class Controller:
                 return
             gains = [(t, gain) for t, kinds in self.feedback.items() for gain in kinds.values()]
             for t, gain in gains:
-                for weight in islice(blocks.modules[t].parameters(), 1):
+                if (weight := first_weight(blocks.modules[t])) is not None:
                     gain.factors(weight.dtype, weight.device)
             how = {"layers": self.hooked, "skip_first": self.skip_first}
             try:

@@ -548,8 +548,8 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     Source: paper Eq. (1), "F_t represents a transformer block".
     """
     model = getattr(model, "_orig_mod", model)
-    lists = {n: m for n, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
     depth = getattr(_text_config(model), "num_hidden_layers", None)
+    lists = _lists_within(model, whole=blocks is not None, depth=depth)
     if blocks is None:
         names = _lists_of_blocks(model, lists, depth)
     elif isinstance(blocks, str):
@@ -560,6 +560,7 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
         kind = getattr(getattr(model, "config", None), "model_type", None) or "unknown"
         given = f"blocks={blocks!r}" if isinstance(blocks, str) else "blocks given"
         given = f"{depth or 'unknown'} blocks by its configuration" if blocks is None else given
+        lists = _lists_within(model)
         raise ValueError(
             f"cannot find the blocks of {type(model).__name__} (model_type {kind!r}, "
             f"{given}); give blocks='the.name' of their list in the model; its lists are "
@@ -569,22 +570,43 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
     return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
 
 
+def _lists_within(
+    model: nn.Module, whole: bool = True, depth: int | None = None
+) -> dict[str, nn.ModuleList]:
+    """Lists of modules within a model by name, in torch's order; those in blocks only if `whole`."""
+    lists, seen, stack = {}, set(), [("", model)]
+    while stack:
+        name, module = stack.pop()
+        if module is None or module in seen:
+            continue
+        seen.add(module)
+        if isinstance(module, nn.ModuleList) and len(module):
+            lists[name] = module
+            if not whole and _are_blocks(module, depth):
+                continue
+        if module._modules:
+            start = f"{name}." if name else ""
+            stack.extend([(start + key, of) for key, of in module._modules.items()][::-1])
+    return lists
+
+
 def _text_config(model: nn.Module) -> Any:
     """The configuration of a model, or of its language model where it has others beside."""
     config = getattr(model, "config", None)
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
+def _are_blocks(modules: nn.ModuleList, depth: int | None) -> bool:
+    """Whether a list is of so many modules, all of one class that takes a state first."""
+    alike = len(modules) == depth and len({type(module) for module in modules}) == 1
+    return alike and _first_name(modules[0]) in STATE
+
+
 def _lists_of_blocks(
     model: nn.Module, lists: Mapping[str, nn.ModuleList], depth: int | None
 ) -> list[str]:
-    """Names of lists of so many blocks, all of one class that takes a state first."""
-    names = []
-    for name, modules in lists.items():
-        within = any(name.startswith(f"{outer}.") for outer in names)  # experts, sublayers
-        alike = len({type(module) for module in modules}) == 1
-        if len(modules) == depth and alike and not within and _first_name(modules[0]) in STATE:
-            names.append(name)
+    """Names of lists of blocks; of an encoder and a decoder the encoder's."""
+    names = [name for name, modules in lists.items() if _are_blocks(modules, depth)]
     if len(names) > 1 and getattr(model.config, "is_encoder_decoder", False):
         return [name for name in names if "encoder" in name.split(".")]
     return names

@@ -75,6 +75,35 @@ def grid_budget(*results):
     return rows, f"In all about {total:.0f} hours on two processor cores."
 
 
+def peers(result):
+    """What one push costs by each library, and P-D control beside."""
+    counts = result["counts"]
+    small, large = (counts["models"][name] for name in ("minilm-nli", "smollm2"))
+    rows = []
+    for name, there in large["ways"].items():
+        here, told = small["ways"][name], f"{name} {counts['peers'].get(name, '')}".strip()
+        cells = [told]
+        for cost, parts in ((here, ("forward",)), (there, ("forward", "token"))):
+            if "cannot" in cost:
+                cells += ["cannot"] + [""] * len(parts)
+            else:
+                cells += [f"{1e3 * cost['again']:.2f}"]
+                cells += [_share(cost[part]) for part in parts]
+        heads = ("", "MiniLM: attach, ms", "a batch", "SmolLM2: attach, ms", "a batch ", "a token")
+        rows.append(dict(zip(heads, cells, strict=True)))
+    saved = " and ".join(
+        f"{1e3 * of['again']:.1f} ms on {name.replace('minilm-nli', 'MiniLM')}, a "
+        f"{of['hash_over_again']:.0f}th of the time that hashing its blocks takes"
+        for name, of in counts["again"].items()
+    )
+    return rows, f"To attach a controller again takes {saved}."
+
+
+def _share(cost):
+    """A ratio of times and its interval."""
+    return f"{cost['value']:.2f} ({cost['low']:.2f} to {cost['high']:.2f})"
+
+
 def portable(result):
     """Cells and tests that came out otherwise under the arithmetic of other processors."""
     counted = {"cells": "cells", "cells that differ": "cells_differ"}
@@ -92,6 +121,7 @@ TABLES = {
     "stream-memory": (stream_memory, "bench-scale.json"),
     "two-processes": (two_processes, "bench-scale.json"),
     "grid-budget": (grid_budget, "trial-snli-test-minilm-nli.json", "bench-cost.json"),
+    "peers": (peers, "bench-peers.json"),
     "portable": (portable, "bench-portable.json"),
 }
 

@@ -65,7 +65,7 @@ ASKING = """
 """
 PAGES = ("README.md", "book/how-to-run.md")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
-NOT_CODE = {"bibtex", "{grid-budget}"}  # an entry to copy; a directive of the site
+NOT_CODE = {"bibtex", "{grid-budget}", "{peers}"}  # an entry to copy; directives of the site
 PYTHON = ".venv/bin/python"
 APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
 COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
