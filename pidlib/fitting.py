@@ -126,7 +126,7 @@ def learn(
     sums = Accumulators.begin(checkpoint, about, terms) if checkpoint else Accumulators(terms)
     for batch in islice(batches, sums.counts["batches"], None):
         with torch.inference_mode():
-            inputs = batch.inputs
+            inputs, labels = _inputs_and_labels(batch)
             if order is None and getattr(model, "can_generate", bool)():
                 least = {"logits_to_keep": 1} | _first_token(model, inputs)  # of what it must give
                 inputs = uncached(model, inputs, **least)
@@ -140,7 +140,7 @@ def learn(
             sums.counts["truncated"] += getattr(batch, "truncated", 0)
             _check_finite(values, mask, blocks.names)
             if order is not None:
-                mask = mask & _right(logits, batch.labels, places, order).to(mask.device)[:, None]
+                mask = mask & _right(logits, labels, places, order).to(mask.device)[:, None]
             sums.add(values, after_first(mask, skip_first))
         if checkpoint:
             sums.keep(checkpoint)
@@ -159,6 +159,19 @@ def learn(
             stacklevel=3,
         )
     return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
+
+
+def _inputs_and_labels(batch: Any) -> tuple[dict[str, Tensor], Tensor | None]:
+    """Arguments of the forward and labels of a batch: of ours, or a mapping as a data loader gives it."""
+    if hasattr(batch, "inputs"):
+        return dict(batch.inputs), batch.labels
+    if not isinstance(batch, Mapping):
+        raise TypeError(
+            f"a batch is a {type(batch).__name__}: give mappings of the forward's arguments, with "
+            "`labels` among them, or objects with `inputs` and `labels`"
+        )
+    inputs = dict(batch)
+    return inputs, inputs.pop("labels", None)
 
 
 def _first_token(model: Any, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

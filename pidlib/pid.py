@@ -205,8 +205,9 @@ class PIDController(Controller):
         ----------
         model, blocks
             As for `pidlib.find_blocks`.
-        stream : iterable of objects with `inputs` (arguments of the forward) and `labels` (B,)
-            Places of the rows, if `indices` (B,) tells them, are named in errors.
+        stream : iterable of mappings, such as a `DataLoader` of torch gives
+            Arguments of the forward, `labels` (B,) among them; or objects with `inputs`, `labels`
+            and, to name rows in errors, `indices` (B,).
         terms : str, optional
             Bases to learn besides P; by default those of the scheme. "PID" lets `retune` choose any.
         keep : float, share of variance up to which eigenvectors are kept

@@ -216,3 +216,15 @@ def test_a_swap_is_fitted_on_rows_of_any_kind(model, tokenizer):
     assert torch.equal(one.directions[0], other.directions[0])
     with pytest.raises(ValueError, match="no rows"):
         SwapFeedback.fit(model, tokenizer, [], swap)
+
+
+def test_batches_of_a_data_loader_are_fitted_as_ours_are(model, tokenizer, rows):
+    ours = list(batches(tokenizer, rows, 8))
+    loaded = [{**batch.inputs, "labels": batch.labels} for batch in ours]
+    one, other = (PIDController.from_batches(model, of) for of in (ours, loaded))
+    assert one.summary() == other.summary() and one.bases.origin == other.bases.origin
+    assert all(torch.equal(v, other.bases.vectors[i]) for i, v in one.bases.vectors.items())
+    with pytest.raises(TypeError, match="a batch is a Tensor: give mappings"):
+        PIDController.from_batches(model, [loaded[0]["input_ids"]])
+    with pytest.raises(ValueError, match="the rows carry no label"):
+        PIDController.from_batches(model, [ours[0].inputs])
