@@ -91,12 +91,16 @@ def peers(result):
                 cells += [_share(cost[part]) for part in parts]
         heads = ("", "MiniLM: attach, ms", "a batch", "SmolLM2: attach, ms", "a batch ", "a token")
         rows.append(dict(zip(heads, cells, strict=True)))
-    saved = " and ".join(
-        f"{1e3 * of['again']:.1f} ms on {name.replace('minilm-nli', 'MiniLM')}, a "
-        f"{of['hash_over_again']:.0f}th of the time that hashing its blocks takes"
-        for name, of in counts["again"].items()
+    again = counts["again"]
+    names = " and ".join(name.replace("minilm-nli", "MiniLM") for name in again)
+    taken = " and ".join(f"{1e3 * of['again']:.1f}" for of in again.values())
+    times = " and ".join(f"{of['hash_over_again']:.0f}" for of in again.values())
+    first = [found["ways"]["P-D control"]["first"] for found in (small, large)]
+    return rows, (
+        f"P-D control takes {first[0]:.2f} s on MiniLM and {first[1]:.2f} s on SmolLM2 to attach "
+        f"for the first time. To attach a controller again takes {taken} ms on {names}; to hash the weights of their "
+        f"blocks takes {times} times as long."
     )
-    return rows, f"To attach a controller again takes {saved}."
 
 
 def _share(cost):
