@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "rivals": "experiments.rivals.trial.RivalsTrial",
     "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
     "closed-form": "experiments.words.closed_form.ClosedForm",
+    "then-and-now": "experiments.words.then_and_now.ThenAndNow",
     "worst": "experiments.words.worst.WorstTrial",
     "validity": "experiments.words.validity.ValidityTrial",
     "showcase": "experiments.showcase.Showcase",
