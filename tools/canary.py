@@ -42,7 +42,7 @@ SOURCES = ("pidlib", "experiments", "tests", "tools", "pyproject.toml")
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
 ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
-ABSENT |= dict.fromkeys(("jupyter_cache", "myst_nb", "tabulate"), "book")
+ABSENT |= dict.fromkeys(("bs4", "jupyter_cache", "myst_nb", "tabulate"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 
 MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install \"\.\[(\w+)\]\"")

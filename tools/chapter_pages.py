@@ -16,11 +16,11 @@ CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
 CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
 VERSIONS = ROOT / "book" / "versions.json"  # measured by tests/models/test_versions.py
 VERSIONS_SAY = {
-    "last state": "`hidden_states[-1]`",
+    "last state": "the last of the hidden states",
     "a block returns": "a block returns",
-    "an edit is seen": "`hidden_states` show what a hook changed in a block's output",
-    "the cache is called": "a block gets the cache under the name",
-    "the token put first": "of a GGUF file, the token put before a text",
+    "an edit is seen": "hidden states show what a hook changed",
+    "the cache is called": "a block's name for the cache",
+    "the token put first": "the token put before a GGUF model's text",
 }
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -149,14 +149,15 @@ def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:
 
 def versions() -> str:
     """What two versions of transformers do otherwise, by kind of model; tested on the one installed."""
-    rows = read_record(VERSIONS)
-    return table(
-        [
-            {"": VERSIONS_SAY[row["what"]], "models": ", ".join(row["models"])}
-            | {f"transformers {version}": row[version] for version in ("4.57", "5.24")}
-            for row in rows
-        ]
-    )
+    rows, said = [], set()
+    for row in read_record(VERSIONS):
+        what = row["what"]
+        rows.append(
+            {"": "" if what in said else VERSIONS_SAY[what], "models": ", ".join(row["models"])}
+            | {f"in {version}": row[version] for version in ("4.57", "5.24")}
+        )
+        said.add(what)
+    return table(rows)
 
 
 def left_out() -> str:
@@ -194,11 +195,15 @@ def left_out() -> str:
 
 
 def _untried(runs: dict[str, dict[str, Any]]) -> str:
-    """Packages that the library came to need after the runs."""
+    """Packages that the library came to need after some of the runs."""
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    tried = {row["package"] for run in runs.values() for row in run["packages"]}
-    new = [name for need in needed["dependencies"] if (name := need.split(">")[0]) not in tried]
-    return f"Needed since then, and not tried: {', '.join(new)}." if new else ""
+    names = [need.split(">")[0].split("<")[0] for need in needed["dependencies"]]
+    lacking = {
+        python: [name for name in names if name not in {row["package"] for row in run["packages"]}]
+        for python, run in runs.items()
+    }
+    told = [f"{', '.join(new)} (Python {python})" for python, new in lacking.items() if new]
+    return f"Needed since then, and not tried: {'; '.join(told)}." if told else ""
 
 
 def _packages(runs: dict[str, dict[str, Any]]) -> str:

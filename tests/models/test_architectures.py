@@ -33,7 +33,7 @@ KINDS = {
     "mobilebert": {"true_hidden_size": WIDTH, "intra_bottleneck_size": WIDTH, "embedding_size": 16},
     "modernbert": {}, "mpnet": {}, "mt5": T5, "olmo2": {}, "persimmon": {}, "phi": {}, "phi3": {},
     "qwen3": HEADS, "qwen3_moe": HEADS | {"num_experts": DEPTH, "num_experts_per_tok": 2, "moe_intermediate_size": 8},
-    "rembert": {}, "roformer": {}, "siglip_vision_model": PIXELS, "smollm3": HEADS, "stablelm": {},
+    "rembert": {}, "roformer": {}, "siglip_vision_model": PIXELS, "smollm3": HEADS, "stablelm": HEADS,
     "starcoder2": {}, "t5": T5, "xglm": {"ffn_dim": 24}, "xlm-roberta": {},
 }  # fmt: skip
 UNMASKED = {"fnet", "dinov2", "siglip_vision_model"}  # these take no attention mask

@@ -291,10 +291,10 @@ def test_smollm2_speaks_and_its_turns_begin_and_end():
     model, tokenizer = load_model("smollm2")
     assert not model.training and model.config.num_hidden_layers == 30
     ask = [{"role": "user", "content": "What is the capital of France?"}]
-    ids = tokenizer.apply_chat_template(ask, add_generation_prompt=True, return_tensors="pt")
-    mask = torch.ones_like(ids)
-    out = model.generate(ids, attention_mask=mask, max_new_tokens=12, do_sample=False)[0]
-    text = tokenizer.decode(out[ids.shape[1] :])
+    told = {"add_generation_prompt": True, "return_dict": True, "return_tensors": "pt"}
+    turn = tokenizer.apply_chat_template(ask, **told)
+    out = model.generate(**turn, max_new_tokens=12, do_sample=False)[0]
+    text = tokenizer.decode(out[turn.input_ids.shape[1] :])
     assert "Paris" in text and text.endswith("<|im_end|>")
     text = "A man in 2024, and  don't."
     assert tokenizer.decode(tokenizer(text).input_ids) == text

@@ -60,6 +60,8 @@ def in_two(script, commands):
 
 
 def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
+    import nltk  # noqa: F401  the attack needs the extra `attacks`
+
     found, folders, logs = {}, {}, {}
     (tmp_path / "both.py").write_text(SCRIPT)
     for count in (1, 2):

@@ -83,7 +83,7 @@ def returned(model):
 def last_state(kind):
     block, state = returned(made(kind))
     same = torch.allclose(first(block), state, atol=1e-5)
-    return "as the last block leaves them" if same else "after the final norm"
+    return "of the last block" if same else "after the final norm"
 
 
 def block_returns(kind):
@@ -103,7 +103,7 @@ def edit_is_seen(kind):
             edited = states(model)[1]
         seen.append(torch.allclose(edited, states(made(kind))[1] + 1, atol=1e-4))
     known = {(True, True): "yes", (False, False): "no"}
-    return known.get(tuple(seen), "only if hidden states were never asked for before")
+    return known.get(tuple(seen), "if never asked for before")
 
 
 def name_of_the_cache(kind):
