@@ -5,7 +5,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset PYTHONPATH PYTHONHOME
-export PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+export PYTHONNOUSERSITE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 export OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 stop() {
@@ -22,7 +22,7 @@ new_environment() {
 # install [--no-deps] NAME==VERSION ...: exactly these versions, or stop.
 install() {
     [ -n "${python:-}" ] || new_environment environment
-    "$python" -m pip install --quiet --no-cache-dir "$@" > pip.txt 2>&1 ||
+    "$python" -m pip install --quiet --no-cache-dir --no-compile "$@" > pip.txt 2>&1 ||
         stop "cannot install $*: no network, or no such version for this Python" 3
     "$python" - "$@" <<'PY' || stop "another version was installed than the pinned one" 3
 import sys
