@@ -4,6 +4,7 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+python=$work/environment/bin/python
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 export OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
@@ -13,29 +14,24 @@ stop() {
     exit "$2"
 }
 
-# new_environment FOLDER: a virtual environment, the one in use from here on.
-new_environment() {
-    "${PYTHON:-python3}" -m venv "$work/$1" || stop "cannot make a virtual environment" 3
-    python=$work/$1/bin/python
-}
-
 # install [--no-deps] NAME==VERSION ...: exactly these versions, or stop.
 install() {
-    [ -n "${python:-}" ] || new_environment environment
+    [ -x "$python" ] || "${PYTHON:-python3}" -m venv environment ||
+        stop "cannot make a virtual environment" 3
     "$python" -m pip install --quiet --no-cache-dir --no-compile "$@" > pip.txt 2>&1 ||
         stop "cannot install $*: no network, or no such version for this Python" 3
     "$python" - "$@" <<'PY' || stop "another version was installed than the pinned one" 3
 import sys
 from importlib.metadata import version
+
 pins = [pin.split("==") for pin in sys.argv[1:] if "==" in pin]
-wrong = [f"{n} {version(n)}, not {v}" for n, v in pins if version(n).split("+")[0] != v]
-sys.exit("\n".join(wrong) if wrong else 0)
+raise SystemExit(any(version(name).split("+")[0] != pin for name, pin in pins))
 PY
 }
 
 # look: run the program on the input. It prints what it sees, and its exit
 # status is 0 only if that is what the head of the script says.
 look() {
-    HOME=$work "$python" -W ignore - "$@" || stop "the behaviour is no longer as stated" 1
+    HOME=$work "$python" -W ignore - || stop "the behaviour is no longer as stated" 1
     echo "$(basename "$0" .sh): as stated"
 }
