@@ -7,6 +7,7 @@
 # of the base, a model that nobody trained. The default start does not do so.
 #
 # Guess, before the run: disable_adapter() gives the base model, for each start.
+# (The usual guess: the author remembered otherwise.)
 #
 # Outcome: equal with the default start. With pissa and olora the outputs
 # differ in the first digit, with disable_adapter() and after unload() alike.

@@ -7,7 +7,8 @@
 # draws of four do not give the numbers of one draw of twenty.
 #
 # Guess, before the run: a stream, so the first 15 numbers of 17 are the 15
-# numbers of 15, as with numpy.random.
+# numbers of 15, as with numpy.random. (The usual guess: the author remembered
+# that something changes at 16.)
 #
 # Outcome: not one of the first 15 of randn(16) is in its place of randn(15).
 #
