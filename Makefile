@@ -87,5 +87,5 @@ fashion:
 	tools/debian.sh fashion
 
 clean:
-	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis .coverage
 	find pidlib experiments tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +

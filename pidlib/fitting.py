@@ -127,6 +127,7 @@ def learn(
     for batch in islice(batches, sums.counts["batches"], None):
         with torch.inference_mode():
             inputs, labels = _inputs_and_labels(batch)
+            _warn_of_padding(model, inputs)
             if order is None and getattr(model, "can_generate", bool)():
                 least = {"logits_to_keep": 1} | _first_token(model, inputs)  # of what it must give
                 inputs = uncached(model, inputs, **least)
@@ -164,14 +165,35 @@ def learn(
 def _inputs_and_labels(batch: Any) -> tuple[dict[str, Tensor], Tensor | None]:
     """Arguments of the forward and labels of a batch: of ours, or a mapping as a data loader gives it."""
     if hasattr(batch, "inputs"):
-        return dict(batch.inputs), batch.labels
+        return dict(batch.inputs), _tensor(batch.labels)
     if not isinstance(batch, Mapping):
         raise TypeError(
             f"a batch is a {type(batch).__name__}: give mappings of the forward's arguments, with "
             "`labels` among them, or objects with `inputs` and `labels`"
         )
     inputs = dict(batch)
-    return inputs, inputs.pop("labels", None)
+    return inputs, _tensor(inputs.pop("labels", None))
+
+
+def _warn_of_padding(model: Any, inputs: Mapping[str, Tensor]) -> None:
+    """Say that padding is taken for text where no mask tells them apart."""
+    ids, pad = inputs.get("input_ids"), getattr(model.config, "pad_token_id", None)
+    if (
+        ids is not None
+        and pad is not None
+        and "attention_mask" not in inputs
+        and (ids == pad).any()
+    ):
+        warn(
+            f"a batch has the padding token {pad} and no attention_mask, so padding is fitted as if it "
+            "were text; add the attention_mask that the tokenizer gives",
+            stacklevel=4,
+        )
+
+
+def _tensor(labels: Any) -> Tensor | None:
+    """Labels as a tensor, whatever held them."""
+    return None if labels is None else torch.as_tensor(labels)
 
 
 def _first_token(model: Any, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -231,6 +253,10 @@ def _right(
         raise ValueError(
             "the model returns no logits (rows, labels): it is not a sequence classifier; use one, "
             "or pass correct_only=False to fit on all rows"
+        )
+    if len(labels) != len(logits):
+        raise ValueError(
+            f"a batch has {len(labels)} labels for {len(logits)} rows; give one for each"
         )
     check_labels(labels.tolist(), len(order), places)
     return logits[:, order].argmax(-1).cpu() == labels.cpu()

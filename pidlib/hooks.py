@@ -547,6 +547,7 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
 
     Source: paper Eq. (1), "F_t represents a transformer block".
     """
+    check_model(model)
     model = getattr(model, "_orig_mod", model)
     depth = getattr(_text_config(model), "num_hidden_layers", None)
     lists = _lists_within(model, whole=blocks is not None, depth=depth)
@@ -568,6 +569,15 @@ def find_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> 
         )
     modules = tuple(lists[names[0]])
     return Blocks(model, tuple(f"{names[0]}.{t}" for t in range(len(modules))), modules)
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no model, such as its name or its tokenizer."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"the model is a {type(model).__name__}; give the torch module itself, the first of the "
+            "two that `load_model` returns"
+        )
 
 
 def _lists_within(

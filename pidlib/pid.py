@@ -16,13 +16,13 @@ from tqdm import tqdm
 from pidlib import laws
 from pidlib.bases import Card, Eigenbases, Origin, layout
 from pidlib.controller import Controller, free_blocks
-from pidlib.data.batches import MAX_LENGTH, batches, input_device, positions_of
+from pidlib.data.batches import MAX_LENGTH, batches, input_device, positions_of, whole_number
 from pidlib.data.labels import label_names
 from pidlib.data.rows import as_rows, stream_rows
 from pidlib.diagnosis import Diagnosis
 from pidlib.fitting import Accumulators, learn
 from pidlib.gain import Gain
-from pidlib.hooks import Control
+from pidlib.hooks import Control, check_model
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.io.strict_json import is_number, told
@@ -162,6 +162,9 @@ class PIDController(Controller):
         Source: section 3.1, Algorithm 1. Departure: the temporal mode is not applied, for it mixes
         positions across padding and undoes causality.
         """
+        whole_number("batch_size", batch_size, 1)
+        whole_number("max_length", max_length, 1)
+        check_model(model)
         names = label_names(model.config) if correct_only else None
         held = isinstance(rows, Sized)
         rows = as_rows(rows, names) if held else stream_rows(rows, names)

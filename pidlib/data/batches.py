@@ -108,8 +108,7 @@ def batches(
     ------
     Batch
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    whole_number("batch_size", batch_size, 1)
     source, start = stream_rows(rows), 0
     size = None if isinstance(rows, Sized) else WINDOW * batch_size
     while window := list(islice(source, size)):
@@ -128,6 +127,12 @@ def batches(
         raise ValueError("there are no rows: give at least one example")
 
 
+def whole_number(name: str, value: Any, least: int) -> None:
+    """Refuse a setting that is no whole number, or too small a one, by its name."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; give a whole number, {least} or more")
+
+
 def token_lengths(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
@@ -136,7 +141,10 @@ def token_lengths(
     start: int = 0,
 ) -> np.ndarray:
     """Tokens (N,) of each row, uncut; one that a model has too few positions for is refused by name."""
-    encoded = tokenizer(*texts(rows), truncation=False, verbose=False)["input_ids"]
+    first, second = texts(rows)
+    added = getattr(tokenizer, "num_special_tokens_to_add", lambda pair: 0)(second is not None)
+    whole_number("max_length", max_length, added + 1)  # else the tokenizer cuts nothing, in silence
+    encoded = tokenizer(first, second, truncation=False, verbose=False)["input_ids"]
     lengths = np.array([len(ids) for ids in encoded])
     longest = int(lengths.argmax())
     if positions is not None and min(lengths[longest], max_length) > positions:

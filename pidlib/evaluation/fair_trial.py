@@ -180,6 +180,8 @@ class FairTrial:
             gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
             lines.append(f"{question:{width}} {answer:13} {gain}")
             lines += [f"{'':{width}} ({rest}" for rest in counts]
+        if self.beside:
+            lines.append(f"The words are corrected for the {1 + len(self.beside)} recipes (Holm).")
         return "\n".join(lines)
 
 

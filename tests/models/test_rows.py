@@ -228,3 +228,48 @@ def test_batches_of_a_data_loader_are_fitted_as_ours_are(model, tokenizer, rows)
         PIDController.from_batches(model, [loaded[0]["input_ids"]])
     with pytest.raises(ValueError, match="the rows carry no label"):
         PIDController.from_batches(model, [ours[0].inputs])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_size": 0}, "batch_size is 0; give a whole number, 1 or more"),
+        ({"batch_size": "8"}, "batch_size is '8'"),
+        ({"max_length": 2.5}, "max_length is 2.5"),
+        ({"max_length": -1}, "max_length is -1"),
+        ({"max_length": 3}, "max_length is 3; give a whole number, 4 or more"),  # [CLS], two [SEP]
+    ],
+)
+def test_a_size_that_is_none_is_named_before_the_model_runs(
+    model, tokenizer, rows, settings, message, forwards
+):
+    with pytest.raises(ValueError, match=message):
+        PIDController.fit(model, tokenizer, rows, **settings)
+    assert not forwards
+
+
+def test_padding_without_a_mask_is_told_of(model, tokenizer, rows):
+    inputs = dict(next(batches(tokenizer, [*rows[:4], rows[0] | {"hypothesis": "a"}], 8)).inputs)
+    assert (inputs["input_ids"] == model.config.pad_token_id).any()
+    del inputs["attention_mask"]
+    with pytest.warns(
+        UserWarning, match="no attention_mask, so padding is fitted as if it were text"
+    ):
+        PIDController.from_batches(model, [inputs], correct_only=False)
+
+
+def test_labels_that_do_not_fit_a_batch_are_counted(model, tokenizer, rows):
+    inputs, labels = (batch := next(batches(tokenizer, rows, 8))).inputs, batch.labels
+    listed = PIDController.from_batches(model, [{**inputs, "labels": labels.tolist()}])
+    assert listed.bases.origin.rows == 8
+    with pytest.raises(ValueError, match="a batch has 6 labels for 8 rows"):
+        PIDController.from_batches(model, [{**inputs, "labels": labels[:6]}])
+
+
+def test_what_is_no_model_is_named(model, tokenizer, rows, control):
+    for wrong in ("minilm-nli", tokenizer, model.state_dict()):
+        kind = type(wrong).__name__
+        with pytest.raises(TypeError, match=f"the model is a {kind}; give the torch module itself"):
+            PIDController.fit(wrong, tokenizer, rows)
+        with pytest.raises(TypeError, match=f"the model is a {kind}"), control.attached(wrong):
+            pass

@@ -23,20 +23,20 @@ TEXTS = [" ".join(WORDS[k % 7 : k % 7 + 1 + k % 8]) for k in range(50)]
 
 @contextmanager
 def served(model, tokenizer, controller):
-    """Type the server of the page, on a free port, and yield its address."""
+    """Run the server of the page as it stands, on a free port, and yield its address."""
     text = PAGE.read_text(encoding="utf-8")
     block = re.search(r"```python\n(import json\nfrom http.server.+?)```", text, re.S)[1]
-    block = block.replace("8000", "0").partition("with controller")
+    setup, last = block.replace("8000", "0").split("with controller")
     names = {"model": model, "tokenizer": tokenizer, "controller": controller}
-    exec(block[0], names)
-    server, names["Answer"].log_message = names["server"], lambda *_: None
-    with controller.attached(model):
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server.server_address
-        server.shutdown()
+    exec(setup, names)
+    names["Answer"].log_message = lambda *_: None
+    thread = Thread(target=exec, args=("with controller" + last, names))
+    thread.start()
+    try:
+        yield names["server"].server_address
+    finally:
+        names["server"].shutdown()
         thread.join()
-    server.server_close()
 
 
 def asked(address, text):
@@ -86,3 +86,25 @@ def test_a_request_that_is_cancelled_harms_no_other(served_models):
     with torch.no_grad():
         free = model(**tokenizer(TEXTS[5], return_tensors="pt")).logits.softmax(-1)[0]
     assert (free - torch.tensor(wanted)).abs().max() > 1e-3  # nothing is left on the model
+
+
+def test_answers_under_way_when_the_server_is_stopped_are_controlled_whole(served_models):
+    model, tokenizer, control = served_models[0]
+    long = [" ".join(WORDS[k % 5 :] * 2) for k in range(16)]
+    wanted = [alone(model, tokenizer, control, text) for text in long]
+
+    def tried(address, text):
+        try:
+            return asked(address, text)
+        except OSError:  # it came too late
+            return None
+
+    with ThreadPoolExecutor(16) as pool:
+        with served(model, tokenizer, control) as address:
+            running = [pool.submit(tried, address, text) for text in long]
+            running[0].result()
+        found = [answer.result() for answer in running]
+    told = [(of, right) for of, right in zip(found, wanted, strict=True) if of is not None]
+    assert told
+    for of, right in told:
+        assert of == pytest.approx(right, abs=1e-5)
