@@ -10,6 +10,7 @@ from typing import Any
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment
 from pidlib.attacks.attack import attack
+from pidlib.attacks.offline import load_textattack
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.models import load_model
@@ -34,6 +35,7 @@ class ThenAndNow(TextExperiment):
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
         """Status, edits and number of queries of each row, by recipe."""
+        load_textattack()
         if (found := metadata.version("textattack")) != self.textattack:
             raise ValueError(
                 f"TextAttack {found} is installed, and this asks for {self.textattack}: pip install "
