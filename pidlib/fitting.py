@@ -177,7 +177,8 @@ def _inputs_and_labels(batch: Any) -> tuple[dict[str, Tensor], Tensor | None]:
 
 def _warn_of_padding(model: Any, inputs: Mapping[str, Tensor]) -> None:
     """Say that padding is taken for text where no mask tells them apart."""
-    ids, pad = inputs.get("input_ids"), getattr(model.config, "pad_token_id", None)
+    config = getattr(model, "config", None)
+    ids, pad = inputs.get("input_ids"), getattr(config, "pad_token_id", None)
     if (
         ids is not None
         and pad is not None
