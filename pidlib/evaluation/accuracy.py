@@ -71,7 +71,7 @@ class Paired:
     Examples
     --------
     >>> print(Paired(won=4, lost=0, n=300, p=0.125))
-    +1.3 points [-0.1, +3.4] (4 won, 0 lost, p = 0.12)
+    +1.3 points [-0.3, +3.4] (4 won, 0 lost, p = 0.12)
     """
 
     won: int

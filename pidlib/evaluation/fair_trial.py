@@ -169,7 +169,7 @@ class FairTrial:
 
     def __str__(self) -> str:
         n = len(self.right["none"]["transfer"])
-        lines = [f"{self.recipe}, n = {n}; accuracy in %, 95 % intervals"]
+        lines = [f"{self.recipe}, n = {n}; accuracy in %, gains in points, 95 % intervals"]
         table, answers = self.table(), self.answers()
         for part in (SETS[:3], SETS[3:]):  # all five side by side are wider than a terminal
             if keys := [key for key in part if key in table[0]]:
@@ -177,7 +177,7 @@ class FairTrial:
                 lines.append("")
         width = max(len(question) for question, _, _ in answers)
         for question, answer, numbers in answers:
-            gain, *counts = numbers.split(" (", 1)  # won, lost and p stand on their own line
+            gain, *counts = numbers.replace(" points", "").split(" (", 1)  # won, lost and p stand on their own line
             lines.append(f"{question:{width}} {answer:13} {gain}")
             lines += [f"{'':{width}} ({rest}" for rest in counts]
         if self.beside:
