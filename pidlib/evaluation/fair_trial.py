@@ -177,7 +177,8 @@ class FairTrial:
                 lines.append("")
         width = max(len(question) for question, _, _ in answers)
         for question, answer, numbers in answers:
-            gain, *counts = numbers.replace(" points", "").split(" (", 1)  # won, lost and p stand on their own line
+            # won, lost and p stand on their own line
+            gain, *counts = numbers.replace(" points", "").split(" (", 1)
             lines.append(f"{question:{width}} {answer:13} {gain}")
             lines += [f"{'':{width}} ({rest}" for rest in counts]
         if self.beside:
