@@ -431,8 +431,8 @@ def test_reliability_page_shows_the_recorded_faults_and_scale(site):
 def test_how_to_run_shows_what_other_libraries_cost(site):
     ways = read_result(RESULTS / "bench-peers.json")["counts"]["models"]["smollm2"]["ways"]
     table = next(t for t in tables("book/how-to-run") if t[0][0].startswith("pidlib"))
-    assert [row[0].split()[0] for row in table] == [name.split()[0] for name in ways]
-    for row, cost in zip(table, ways.values(), strict=True):
+    for row, (name, cost) in zip(table, ways.items(), strict=True):
+        assert row[0].startswith(name.split()[0])
         assert row[-1].startswith(f"{cost['token']['value']:.2f} ")
 
 
