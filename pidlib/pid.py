@@ -163,7 +163,6 @@ class PIDController(Controller):
         positions across padding and undoes causality.
         """
         whole_number("batch_size", batch_size, 1)
-        whole_number("max_length", max_length, 1)
         check_model(model)
         names = label_names(model.config) if correct_only else None
         held = isinstance(rows, Sized)

@@ -15,13 +15,6 @@ from contents import RESULTS, ROOT, number, read_record, table
 CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
 CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
 VERSIONS = ROOT / "book" / "versions.json"  # measured by tests/models/test_versions.py
-VERSIONS_SAY = {
-    "last state": "the last of the hidden states",
-    "a block returns": "a block returns",
-    "an edit is seen": "hidden states show what a hook changed",
-    "the cache is called": "a block's name for the cache",
-    "the token put first": "the token put before a GGUF model's text",
-}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -153,7 +146,7 @@ def versions() -> str:
     for row in read_record(VERSIONS):
         what = row["what"]
         rows.append(
-            {"": "" if what in said else VERSIONS_SAY[what], "models": ", ".join(row["models"])}
+            {"": "" if what in said else what, "models": ", ".join(row["models"])}
             | {f"in {version}": row[version] for version in ("4.57", "5.24")}
         )
         said.add(what)

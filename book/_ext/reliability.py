@@ -98,8 +98,8 @@ def peers(result):
     first = [found["ways"]["P-D control"]["first"] for found in (small, large)]
     return rows, (
         f"P-D control takes {first[0]:.2f} s on MiniLM and {first[1]:.2f} s on SmolLM2 to attach "
-        f"for the first time. To attach a controller again takes {taken} ms on {names}; to hash the weights of their "
-        f"blocks takes {times} times as long."
+        f"for the first time. To attach a controller again takes {taken} ms on {names}; to hash the "
+        f"weights of their blocks takes {times} times as long."
     )
 
 

@@ -92,10 +92,8 @@ class PeersBenchmark(Experiment):
         push = torch.randn(find_blocks(model).width, generator=draw)
         push = self.norm * push / push.norm()
         attach, costs = {}, {}
-        for (
-            name,
-            way,
-        ) in ways.items():  # nnsight leaves its forwards on a model, a fit its checksums
+        for name, way in ways.items():
+            # nnsight leaves its forwards on a model, a fit its checksums
             own = deepcopy(model) if name in ("nnsight", CONTROL) else model
             attach[name] = partial(way, own, tokenizer, push)
             costs[name] = self.attach(attach[name])

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from pidlib.data.alignment import Units, paired_units
-from pidlib.data.batches import MAX_LENGTH, input_device
+from pidlib.data.batches import MAX_LENGTH, input_device, whole_number
 from pidlib.data.edits import Edit
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.gain import Gain
@@ -137,8 +137,7 @@ def fit_estimates(
     rank: int | None = None,
 ) -> dict[int, Estimate]:
     """A map `fit(t, moments)` for each state, on states that the maps before it have corrected."""
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    whole_number("batch_size", batch_size, 1)
     order, pairs = np.argsort(text_lengths(rows), kind="stable"), []
     moved, edits = zip(*changed_rows(blocks.model, rows, perturb, seed), strict=True)
     for start in range(0, len(order), batch_size):

@@ -111,7 +111,7 @@ class Paired:
     def __str__(self) -> str:
         low, high = self.interval()
         return (
-            f"{100 * self.gain:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}] "
+            f"{100 * self.gain:+.1f} points [{points_of(low)}, {points_of(high)}] "
             f"({self.won} won, {self.lost} lost, p {'= ' if self.p else '< '}"
             f"{self.p or 1e-300:.2g})"
         )
@@ -135,6 +135,11 @@ def _score_interval(won: int, lost: int, n: int, confidence: float) -> tuple[flo
     low = -1.0 if seen == -1 else brentq(lambda gain: errors(gain) - z, -edge, seen)
     high = 1.0 if seen == 1 else brentq(lambda gain: errors(gain) + z, seen, edge)
     return low, high
+
+
+def points_of(share: float) -> str:
+    """An end of an interval in points, with a second decimal where the first would make it 0."""
+    return f"{100 * share:+.{1 + (abs(share) < 5e-4)}f}"
 
 
 def bootstrap(differences: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:

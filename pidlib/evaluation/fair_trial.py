@@ -22,6 +22,7 @@ from pidlib.evaluation.accuracy import (
     bootstrap,
     compare,
     conclude,
+    points_of,
     right_answers,
     transfer,
     under,
@@ -84,7 +85,7 @@ class FairTrial:
         return compare(self.right[over][key], self.right["control"][key])
 
     def beyond(self, kind: str, key: str = "transfer") -> tuple[float, float, float]:
-        """Control less a kind of placebo, or "second": mean, and 95 % interval by resampling rows."""
+        """Control less the mean of a kind of placebo: mean, and 95 % interval by resampling rows."""
         steps = self.right["control"][key] - self._share(kind, key)
         return (float(steps.mean()), *bootstrap(steps))
 
@@ -119,7 +120,10 @@ class FairTrial:
         return str(Proportion(int(bits.sum()), len(bits))).replace(" %", "").partition(" (")[0]
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Questions, the word for what is found (`conclude`), and the numbers.
+        """Questions, the word for what is found, and the numbers.
+
+        The word is that of `conclude`, over the recipes; for placebos, of which a mean over seeds
+        stands beside the control, that of the interval.
 
         A gain is in favour of the control, a loss against it; of the last question, a loss says that
         the attacker who sees the control is the stronger one, as he should be.
@@ -129,12 +133,14 @@ class FairTrial:
             (COST, conclude({"": cost})[""], str(cost)),
             self._answer("Does it help against transfer?", lambda of: of.gain("transfer")),
         ]
-        for kind in [*self.kinds, *(["second"] if "second" in self.right else [])]:
+        for kind in self.kinds:
             mean, low, high = self.beyond(kind)
             word = "gain" if low > 0 else "loss" if high < 0 else unshown(low, high)
-            numbers = f"{100 * mean:+.1f} points [{_end(low)}, {_end(high)}]"
-            name = "a second model" if kind == "second" else f"the placebo {kind}"
-            lines.append((f"More than {name}?", word, numbers))
+            numbers = f"{100 * mean:+.1f} points [{points_of(low)}, {points_of(high)}]"
+            lines.append((f"More than the placebo {kind}?", word, numbers))
+        if "second" in self.right:
+            question = "More than a second model?"
+            lines.append(self._answer(question, lambda of: of.gain("transfer", over="second")))
         for key, question in LAST:
             if key in self.right["control"]:
                 lines.append(self._answer(question, lambda of, key=key: of.gain(key), key))
@@ -322,11 +328,6 @@ def _turned(contrast: Any, names: Sequence[str]) -> tuple[list[dict[str, Any]], 
     wrong = np.array(["was" in row for row in rows], bool)
     rows = [{"label": row.get("was"), **row} for row in rows]
     return as_rows(rows, names) if rows else [], wrong
-
-
-def _end(share: float) -> str:
-    """An end of an interval in points, with a second decimal where the first would make it 0."""
-    return f"{100 * share:+.{1 + (abs(share) < 5e-4)}f}"
 
 
 def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:

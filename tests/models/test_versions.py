@@ -131,11 +131,11 @@ def token_put_first(_kind):
 
 
 MEASURED = {
-    "last state": last_state,
+    "the last of the hidden states": last_state,
     "a block returns": block_returns,
-    "an edit is seen": edit_is_seen,
-    "the cache is called": name_of_the_cache,
-    "the token put first": token_put_first,
+    "hidden states show what a hook changed": edit_is_seen,
+    "a block's name for the cache": name_of_the_cache,
+    "the token put before a GGUF model's text": token_put_first,
 }
 
 

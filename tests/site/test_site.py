@@ -21,6 +21,7 @@ from experiments.benchmarks.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
 from hero import SWITCH, TRIAL, chosen, right
+from pidlib.evaluation.accuracy import compare
 from pidlib.evaluation.contrast import RESULT, heard
 from pidlib.evaluation.fair_trial import FairTrial
 from pidlib.evaluation.results import read_result
@@ -451,6 +452,7 @@ def test_the_front_page_says_of_d_what_was_recorded():
     over = {label: gains_over_none(result, name) for label, name in names.items()}
     lost = {label: f"{-100 * of['contrast'].gain:.1f}" for label, of in over.items()}
     assert over["P"]["contrast"].p > 0.05 and (lost["P-D"], lost["P-D, dear"]) == ("21.0", "9.5")
-    assert over["P"]["textfooler"].gain < over["random"]["textfooler"].gain
+    sets = (answers(result, names[of], "textfooler") for of in ("random", "P"))
+    assert compare(*sets).p > 0.05
     text = soup("book/intro").get_text()
     assert "P-D loses 21 points, and 9.5" in text and over["P"]["contrast"].n == 200
