@@ -40,7 +40,7 @@ def run_config(
     Example: PIDLIB_DATA_DIR=data python -m experiments run trial-snli-test-minilm-nli
     """
     from experiments.experiment import read_experiment, record
-    from pidlib.evaluation.trial_results import gains_over_none, proportions
+    from pidbook.evaluation.trial_results import gains_over_none, proportions
 
     experiment = read_experiment(config)
     result = record(experiment, results, runs, say, config, only)

@@ -15,6 +15,7 @@ import numpy as np
 from datasets import Dataset, concatenate_datasets
 
 from experiments.experiment import Report
+from experiments.rows import HELD_OUT
 from experiments.training import (
     FreeLB,
     LoraSettings,
@@ -45,7 +46,6 @@ NOTES = {
     SMOLLM2.name: "Whether NLI pairs were among the base's texts is not said by its card.",
 }
 TESTS = ("snli-test", "sick-test")
-HELD_OUT = 1000
 EXTRA = 2000  # pairs that the last epoch sees twice, for A2T the second time attacked
 
 

@@ -15,9 +15,12 @@ import torch
 
 from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
-from experiments.rivals.encoding import CHOSEN as ENCODING
-from experiments.rivals.encoding import encoding_of
-from experiments.trial import IN_LOOP, WIENER, WITH, Trial, fit_rows, held_rows
+from experiments.rivals.encoding import CHOSEN as ENCODING, encoding_of
+from experiments.rows import fit_rows, held_rows
+from experiments.trial import IN_LOOP, WIENER, WITH, Trial
+from pidbook.estimation.selection import RHOS, choose
+from pidbook.estimation.spelling import normaliser_of
+from pidbook.evaluation.trial_results import control_name
 from pidlib.attacks.attack import attack
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.outcomes import Outcome
@@ -26,11 +29,8 @@ from pidlib.controller import Controller
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.preprocessing import NormalisedTokenizer
-from pidlib.estimation.selection import RHOS, choose
-from pidlib.estimation.spelling import normaliser_of
 from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.trial_results import control_name
 from pidlib.io.files import write_json
 from pidlib.models import load_model
 from pidlib.pid import PIDController

@@ -13,14 +13,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from pidlib.evaluation.results import configuration_hash, write_result
+from pidbook.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import as_json, write_json
 from pidlib.io.strict_json import explained
 
 CONFIGS = Path(__file__).parent / "configs"
 EXPERIMENTS = {
-    "trial": "experiments.trial.Trial",
-    "wiener": "experiments.trial.Trial",
+    "trial": "experiments.run_trial.TrialRun",
+    "wiener": "experiments.run_trial.TrialRun",
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
     "fresh": "experiments.words.fresh.FreshTrial",

@@ -11,12 +11,12 @@ import torch
 
 from experiments.experiment import Report
 from experiments.training import LoraSettings, set_weights, train_lora, with_lora
+from pidbook.estimation.selection import best_affordable
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.controller import is_controlled
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.selection import best_affordable
 from pidlib.evaluation.accuracy import right_answers, under
 from pidlib.hooks import find_blocks
 
@@ -107,7 +107,7 @@ def choose_fine_tuning(
     control: Estimator | None = None,
     report: Report = print,
 ) -> FineTuning:
-    """Fine-tune at several rates; choose as `pidlib.estimation.choose` does."""
+    """Fine-tune at several rates; choose as `pidbook.estimation.choose` does."""
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
     def judged(rate: float, model: Any, feedback: Estimator | None = None) -> Rate:

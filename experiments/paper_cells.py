@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pidlib.evaluation.paper import MODELS, TRAININGS, accuracy
+from pidbook.evaluation.paper import MODELS, TRAININGS, accuracy
 from pidlib.io.assets import paper_table
 
 ATTACKS = ("A2T", "PSO", "TextBugger", "TextFooler")

@@ -15,13 +15,13 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, once
-from experiments.record import answered
-from experiments.trial import fit_rows
+from experiments.fields import answered
+from experiments.rows import fit_rows
+from pidbook.evaluation.trial_results import pack, stored_rows, unpack
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.batches import batches, input_device
 from pidlib.data.labels import label_order
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.trial_results import pack, stored_rows, unpack
 from pidlib.laws import parse_gains
 from pidlib.models import load_model
 from pidlib.pid import PIDController

@@ -14,7 +14,8 @@ from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Report, TextExperiment
 from experiments.rivals.encoding import encoding_of
-from experiments.trial import fit_rows
+from experiments.rows import fit_rows
+from pidbook.evaluation.trial_results import ADAPTIVE, control_name
 from pidlib.attacks.outcomes import Outcome, transfer_rows
 from pidlib.data.labels import LABELS
 from pidlib.data.nli import fingerprint, load_nli
@@ -22,7 +23,6 @@ from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.trial_results import ADAPTIVE, control_name
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from datasets import Dataset
-
-from experiments.adapters import HELD_OUT
-from experiments.experiment import Experiment, Report, all_known
+from experiments.experiment import Experiment, all_known
+from pidbook.evaluation.trial_results import ADAPTIVE, CONTROLS, RESTARTED, WIDENED, control_name
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import SOURCES
-from pidlib.data.nli import hold_out, load_nli
 from pidlib.data.perturbations import MIXES
 from pidlib.estimation.estimator import TERMINAL
-from pidlib.evaluation.trial_results import ADAPTIVE, CONTROLS, RESTARTED, WIDENED, control_name
 
 WIENER = "wiener"
 RIVALS = ("fine-tuned", "spelling", "encoding", "spelling and encoding")
@@ -136,37 +131,3 @@ class Trial(Experiment):
         """Rows that an attack takes."""
         most = self.swarm if cell.recipe == "pso" else self.n
         return min(most, self.adaptive_n if cell.chance else self.n, self.n)
-
-    def run(
-        self, results: Path, runs: Path, report: Report, only: str | None = None
-    ) -> dict[str, Any] | None:
-        """Attack, then judge; or one part: an attack, of one condition if a comma names it."""
-        from experiments.record import RunningTrial
-
-        running = RunningTrial(self, results, runs, report)
-        part, _, condition = (only or "").partition(", ")
-        if condition:
-            all_known("condition", (condition,), running.conditions.attacked())
-        for cell in self.cells:
-            if only is None or cell.name == part:
-                running.attack(cell, condition or None)
-        return running.judge() if only in (None, JUDGE) else None
-
-
-def fit_rows(data: str, n: int) -> Dataset:
-    """Return the pairs that subspaces are fitted on when a model is judged on `data`.
-
-    Captions: the training split. All else: SNLI's validation file without the held-out
-    pairs, as in the training.
-    """
-    if data == "captions":
-        return load_nli("captions", split="train", n=n)
-    kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
-    return kept.select(range(min(n, len(kept))))
-
-
-def held_rows(data: str) -> Dataset:
-    """Rows that settings are chosen on: neither fitted on nor tested on."""
-    if data == "captions":
-        return load_nli("captions", split="validation", n=HELD_OUT)
-    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]

@@ -4,10 +4,8 @@ from .data.perturbations import RandomEdits as RandomEdits
 from .estimation.estimator import Estimator as Estimator
 from .estimation.pretrained import load_controller as load_controller
 from .evaluation.fair_trial import fair_trial as fair_trial
-from .hooks import find_blocks as find_blocks
-from .hooks import read_states as read_states
-from .models import load_model as load_model
-from .models import training_record as training_record
+from .hooks import find_blocks as find_blocks, read_states as read_states
+from .models import load_model as load_model, training_record as training_record
 from .pid import PIDController as PIDController
 from .pontryagin import Pontryagin as Pontryagin
 

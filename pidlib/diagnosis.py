@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tabulate import tabulate
 from torch import Tensor
 
 from pidlib.laws import strengths
@@ -86,14 +87,10 @@ class Diagnosis:
     def __str__(self) -> str:
         """Table with the summary above it."""
         records = self.records()
-        heads = list(records[0])
-        lines = [[_text(record[head]) for head in heads] for record in records]
-        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-        body = [
-            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True))
-            for line in (heads, *lines)
-        ]
-        return "\n".join([self.summary, f"ranks out of {self.width}", *body])
+        lines = [{head: _text(value) for head, value in record.items()} for record in records]
+        right = ("right",) * len(lines[0])
+        table = tabulate(lines, "keys", "plain", colalign=right, disable_numparse=True)
+        return "\n".join([self.summary, f"ranks out of {self.width}", table])
 
 
 def _text(value: Any) -> str:

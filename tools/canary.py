@@ -38,11 +38,11 @@ from suite import cases, run_pytest
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 PLACE = BUILD / "canary"
 RECORD = ROOT / "book" / "canary.json"  # no result that a chapter reads
-SOURCES = ("pidlib", "experiments", "tests", "tools", "pyproject.toml")
+SOURCES = ("pidlib", "book/pidbook", "experiments", "tests", "tools", "pyproject.toml")
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
 ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
-ABSENT |= dict.fromkeys(("bs4", "jupyter_cache", "myst_nb", "tabulate"), "book")
+ABSENT |= dict.fromkeys(("bs4", "jupyter_cache", "myst_nb"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 
 MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install \"\.\[(\w+)\]\"")

@@ -32,7 +32,7 @@ class Exercise:
 
     chapter: str  # stem of its file
     title: str
-    name: str  # a function of pidlib.check
+    name: str  # a function of pidbook.check
     difficulty: str  # one of DIFFICULTIES
     minutes: int
     paper: bool  # whether it wants paper and pencil

@@ -20,9 +20,7 @@ import pidlib
 from contents import code, in_toc, prose
 
 # What users import from: folders, whose `__init__` says what they offer, and files of the method.
-DOORS = (
-    "analysis", "attacks", "check", "data", "estimation", "evaluation", "figures", "theory",
-)  # fmt: skip
+DOORS = ("attacks", "data", "estimation", "evaluation", "theory")
 METHOD = (
     "controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "pontryagin",
 )  # fmt: skip
@@ -131,9 +129,9 @@ def problems(label: str, value: Any) -> list[str]:
         wrong.append("the summary is not one sentence on one line")
     record = is_dataclass(value) or hasattr(value, "_fields")
     told = parts.get("Parameters", "") + (parts.get("Attributes", "") if record else "")
-    # Functions at the doors say all; exercises, methods and helpers of the method may be short.
+    # Functions at the doors say all; methods and helpers of the method may be short.
     door, _, name = label.rpartition(".")
-    short = door == "check" or (door in METHOD and name not in front_door())
+    short = door in METHOD and name not in front_door()
     full = inspect.isfunction(value) and value.__name__ == value.__qualname__ and not short
     if record or (not isinstance(value, property) and (full or len(parts) > 1)):
         have = names_in(told)

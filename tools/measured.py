@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from pidbook.evaluation.contrast import RESULT, heard
+from pidbook.evaluation.paper import ATTACKS, TRAININGS, recorded_trials
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import (
+    answers,
+    control_name,
+    gains_over_none,
+    proportions,
+    recorded_trial,
+)
 from pidlib.evaluation.accuracy import bootstrap, compare
-from pidlib.evaluation.contrast import RESULT, heard
-from pidlib.evaluation.fair_trial import FairTrial
-from pidlib.evaluation.paper import ATTACKS, TRAININGS, recorded_trials
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers, control_name, gains_over_none, proportions
 
 Page = tuple[str, str]
 
@@ -98,7 +103,7 @@ def _line(result: dict[str, Any], name: str = PD) -> str:
 @_of("distilbert_snli", ("A fair trial", "16_fair_trial"))
 def _standard(folder: Path) -> str:
     result = _trials(folder)["snli-test", "standard"]
-    noise = 100 * FairTrial.from_result(result, "textfooler").beyond("noise")[0]
+    noise = 100 * recorded_trial(result, "textfooler").beyond("noise")[0]
     return (
         f"MiniLM, SNLI, standard: {_line(result)}. Of the gain on TextFooler, {noise:.1f} points "
         "are beyond what noise of the same size gains. Where one word changes the meaning it is right on "

@@ -203,7 +203,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def record(rows: Sequence[dict[str, Any]]) -> None:
     """Write the table into a result file."""
-    from pidlib.evaluation.results import configuration_hash, write_result
+    from pidbook.evaluation.results import configuration_hash, write_result
 
     settings = {name: setting._asdict() for name, setting in SETTINGS.items()}
     hashes = {name: content_hash(name, paths) for name, paths in unit_paths().items()}

@@ -17,7 +17,7 @@ from contents import RESULTS
 from pidlib.io.files import sha256
 
 STAMP = "results"  # the key in a notebook's metadata
-# What pidlib.evaluation.paper.recorded_trials reads.
+# What pidbook.evaluation.paper.recorded_trials reads.
 TRIALS = r"trial-(?:snli-test|sick-test|mnli-matched)-minilm-nli(?:-a2t|-freelb)?\.json"
 TRAININGS = {"standard": "minilm-nli", "AT": "minilm-nli-a2t", "FreeLB": "minilm-nli-freelb"}
 # Parts of a result that say how it was made; what depends on them alone is not drawn from it.

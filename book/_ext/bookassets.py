@@ -35,7 +35,7 @@ READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
 SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")
 VERBATIM = (nodes.raw, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block)
-INK = "#7a7f87"  # the ink of pidlib.figures.style
+INK = "#7a7f87"  # the ink of pidbook.figures.style
 
 
 class PlotlyMime:

@@ -12,7 +12,7 @@ from contents import RESULTS
 
 def recorded(env: Any, *names: str) -> list[dict]:
     """Result files, on which the page then depends."""
-    from pidlib.evaluation.results import read_result  # slow to import
+    from pidbook.evaluation.results import read_result  # slow to import
 
     for name in names:
         env.note_dependency(str(RESULTS / name))

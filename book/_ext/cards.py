@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from contents import RESULTS, in_toc, number
 from hero import TRIAL, before_and_after
-from pidlib.figures.colours import INK, OURS, SEEN
+from pidbook.figures.colours import INK, OURS, SEEN
 
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
@@ -104,7 +104,7 @@ def preview(target: Path) -> None:
     """1200 by 630 pixels: what the control gains, and what is left when the attacker sees it."""
     from matplotlib.figure import Figure
 
-    from pidlib.evaluation.results import read_result
+    from pidbook.evaluation.results import read_result
 
     values = [gain for gain, _ in before_and_after(read_result(RESULTS / TRIAL))]
     fig = Figure(figsize=(12, 6.3), dpi=100, facecolor="#fbfcfd", layout="none")

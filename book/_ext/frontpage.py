@@ -38,12 +38,12 @@ class ResultsCard(SphinxDirective):
     has_content = True
 
     def run(self):
-        from pidlib.evaluation.contrast import RESULT as CONTRAST
-        from pidlib.evaluation.fair_trial import FairTrial  # slow to import
+        from pidbook.evaluation.contrast import RESULT as CONTRAST  # slow to import
+        from pidbook.evaluation.trial_results import recorded_trial
 
         name = self.arguments[0]
         result, heard = recorded(self.env, name, CONTRAST)
-        trial = FairTrial.from_result(result, "textfooler")
+        trial = recorded_trial(result, "textfooler")
         n = f"(n = {len(trial.right['control']['adaptive'])})"
         text = trial.card("P-D control at 99 %, MiniLM, SNLI").replace("points [", "[")
         text = text.replace("sees it?", f"sees it? {n}").replace("? | | | |", still_heard(heard))
@@ -65,10 +65,10 @@ class TrialOutput(SphinxDirective):
     required_arguments = 1
 
     def run(self):
-        from pidlib.evaluation.fair_trial import FairTrial  # slow to import
+        from pidbook.evaluation.trial_results import recorded_trial  # slow to import
 
         (result,) = recorded(self.env, name := self.arguments[0])
-        rows = FairTrial.from_result(result, "textfooler").table()
+        rows = recorded_trial(result, "textfooler").table()
         text = table(rows).replace(", ", ",\u00a0").replace("| - |", "| – |")
         shown = nodes.container("", *self.parse_text_to_nodes(text), classes=["fits"])
         return [shown, nodes.raw(text=box([name], "make book"), format="html")]
@@ -83,8 +83,8 @@ class Hearing(SphinxDirective):
     has_content = True
 
     def run(self):
-        from pidlib.evaluation.contrast import RESULT  # slow to import
-        from pidlib.evaluation.trial_results import gains_over_none as over
+        from pidbook.evaluation.contrast import RESULT  # slow to import
+        from pidbook.evaluation.trial_results import gains_over_none as over
 
         results, (shown, caption) = recorded(self.env, *SOURCES, RESULT), named(self.content)
         drawn = {}
@@ -112,8 +112,8 @@ def printed(gain: float, low: float, high: float) -> str:
 
 def still_heard(result: dict) -> str:
     """What P-D control changes on pairs whose meaning one word changes, as cells of the card."""
+    from pidbook.evaluation.trial_results import gains_over_none
     from pidlib.evaluation import conclude
-    from pidlib.evaluation.trial_results import gains_over_none
 
     change = gains_over_none(result, "P-D 99 %")["edited"]
     gain, low, high = points(change)
@@ -131,7 +131,7 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
 
 def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Role: what a contender gets right where a word changes the meaning, with counts."""
-    from pidlib.evaluation import contrast
+    from pidbook.evaluation import contrast
 
     (result,) = recorded(inliner.document.settings.env, contrast.RESULT)
     return [nodes.Text(contrast.heard(result, text))], []
@@ -143,8 +143,7 @@ def forest(
     """HTML of gains, drawn, and of their numbers, folded, with columns `beside`."""
     from matplotlib import rc_context
 
-    from pidlib.figures import ESTIMATE, INK, OURS, gain_plot, use_book_style
-    from pidlib.figures import table as numbers
+    from pidbook.figures import ESTIMATE, INK, OURS, gain_plot, table as numbers, use_book_style
 
     use_book_style()
     groups = {name: {r: g[:3] for r, g in rows.items()} for name, rows in gains.items()}

@@ -38,7 +38,7 @@ class Hero(SphinxDirective):
 
 def on_same_pairs(trial: dict) -> list:
     """Right answers to text as written, attacked, attacked under control, and by who sees it."""
-    from pidlib.evaluation import ADAPTIVE, answers  # slow to import
+    from pidbook.evaluation import ADAPTIVE, answers  # slow to import
 
     kinds = ("none", "clean"), ("none", RECIPE), (PD, RECIPE), (PD, ADAPTIVE + RECIPE)
     bits = [answers(trial, *of) for of in kinds]

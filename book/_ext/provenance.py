@@ -39,8 +39,8 @@ def groups(names: list[str]) -> list[str]:
 
 def item(name: str, names: list[str], folder: Path) -> str:
     """What one file, or one group of logs, says of itself."""
+    from pidbook.evaluation.results import read_result
     from pidlib.attacks.outcomes import read_outcomes  # slow to import, and few pages need it
-    from pidlib.evaluation.results import read_result
 
     if not name.endswith(".jsonl"):
         result = read_result(folder / name)

@@ -10,12 +10,12 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment
-from experiments.trial import fit_rows
-from pidlib.analysis.theorem import error_profiles, outside_norms
+from experiments.rows import fit_rows
+from pidbook.analysis.theorem import error_profiles, outside_norms
+from pidbook.evaluation.timing import control_cost
+from pidbook.evaluation.trial_results import stored_rows
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.timing import control_cost
-from pidlib.evaluation.trial_results import stored_rows
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 

@@ -42,8 +42,7 @@ def compare_wrappers(
     recipe: str = "textfooler",
 ) -> WrapperTrial:
     """Run the same attacks through TextAttack's wrapper and through ours."""
-    from pidlib.attacks import components as parts
-    from pidlib.attacks import recipes
+    from pidlib.attacks import components as parts, recipes
 
     victim = recipes.Victim(model, tokenizer)
     stock = recipes.ta.models.wrappers.HuggingFaceModelWrapper(model, tokenizer)

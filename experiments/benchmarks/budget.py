@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from pidlib.evaluation.results import read_result
+from pidbook.evaluation.results import read_result
 from pidlib.io.assets import paper_table
 
 TABLES = ("snli", "mnli", "opt")  # ANLI's rows are attacked already

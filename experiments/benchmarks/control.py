@@ -14,10 +14,10 @@ import torch
 from experiments.benchmarks.attacks import attack_pace, compare_wrappers
 from experiments.benchmarks.scale import peak_mb
 from experiments.experiment import Experiment, Report
+from pidbook.evaluation.results import configuration_hash
+from pidbook.evaluation.timing import control_cost
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.results import configuration_hash
-from pidlib.evaluation.timing import control_cost
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from experiments.experiment import Experiment, Report
+from pidbook.evaluation.timing import ratio, seconds_of
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import batches
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.exact import choices, verdict
-from pidlib.evaluation.timing import ratio, seconds_of
 from pidlib.models import load_model
 
 

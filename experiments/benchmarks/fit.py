@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from experiments.experiment import Experiment, Report
-from pidlib.evaluation.timing import ratio, seconds_of
+from pidbook.evaluation.timing import ratio, seconds_of
 from pidlib.theory.subspaces import Moments, hosvd, principal_angles
 
 

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from experiments.experiment import Experiment, Report
+from pidbook.evaluation.timing import measure, ratio, seconds_of
 from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.timing import measure, ratio, seconds_of
 from pidlib.hooks import find_blocks
 from pidlib.io import weights
 from pidlib.models import load_model

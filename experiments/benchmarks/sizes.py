@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from experiments.experiment import Experiment, Report
-from pidlib.evaluation.sizes import ARCHITECTURES, RANKS, TOKENS, SizeCost, random_model, size_cost
-from pidlib.evaluation.timing import Ratio
+from pidbook.evaluation.sizes import ARCHITECTURES, RANKS, TOKENS, SizeCost, random_model, size_cost
+from pidbook.evaluation.timing import Ratio
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import nn
 from experiments.beyond.swapped import changes
 from experiments.experiment import Report
 from experiments.fine_tuning import RATES, fine_tuned
-from pidlib.data.groups import GroupSwap
+from pidbook.data.groups import GroupSwap
 from pidlib.evaluation.accuracy import scores
 
 ALLOWED = 0.01  # of the right answers that a rate may lose on held-out rows

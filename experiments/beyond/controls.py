@@ -15,16 +15,16 @@ from scipy.cluster.vq import kmeans2
 
 from experiments.beyond.gains import edited
 from experiments.experiment import Report, once
-from experiments.trial import fit_rows, held_rows
-from pidlib.analysis import answer_weights, mean_jacobians
+from experiments.rows import fit_rows, held_rows
+from pidbook.analysis import answer_weights, mean_jacobians
+from pidbook.estimation.selection import Tried, best_affordable
+from pidbook.evaluation.results import configuration_hash
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import batches
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.layerwise import Estimate, Fit, closed_form, fit_estimates
-from pidlib.estimation.selection import Tried, best_affordable
 from pidlib.evaluation.accuracy import right_answers, under
-from pidlib.evaluation.results import configuration_hash
 from pidlib.hooks import find_blocks
 from pidlib.io.files import write_tensors
 from pidlib.models import load_model

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pidbook.data.groups import GroupSwap
+from pidbook.estimation.invariance import SwapFeedback, paired_states
 from pidlib.data.batches import batches
-from pidlib.data.groups import GroupSwap
-from pidlib.estimation.invariance import SwapFeedback, paired_states
 from pidlib.gain import Gain
 from pidlib.hooks import find_blocks, read_states
 from pidlib.laws import Static

@@ -18,13 +18,13 @@ from experiments.beyond.augmentation import augmented, weights_of
 from experiments.beyond.erasure import erased, fit_leace, probed, turned
 from experiments.beyond.swapped import Rows, counted, one_sided, said
 from experiments.experiment import Report, TextExperiment, once
-from pidlib.data.groups import GroupSwap
+from pidbook.data.groups import GroupSwap
+from pidbook.estimation.invariance import SwapFeedback
+from pidbook.evaluation.contrast_rows import contrasts, edited
+from pidbook.evaluation.results import configuration_hash
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.invariance import SwapFeedback
 from pidlib.evaluation.accuracy import scores
-from pidlib.evaluation.contrast_rows import contrasts, edited
-from pidlib.evaluation.results import configuration_hash
 from pidlib.hooks import find_blocks
 from pidlib.models import load_model
 

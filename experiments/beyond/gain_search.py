@@ -13,8 +13,8 @@ from experiments.adapters import adapter_model
 from experiments.beyond.controls import JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, evolve, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
+from pidbook.evaluation.results import read_result
 from pidlib.data.nli import fingerprint
-from pidlib.evaluation.results import read_result
 
 WAYS, EQUAL, FREE = ("gradient", "CMA-ES"), "equal total", "free"
 GRADIENT = 2  # passes that a gradient counts as: a forward and a backward

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from experiments.experiment import Report
-from pidlib.data.images import CLOTHES
+from pidbook.data.images import CLOTHES
+from pidbook.image_models import ResidualCNN, load_image_model
 from pidlib.io.files import write_json, write_tensors
-from pidlib.models import ResidualCNN, load_image_model
 
 BATCH = 128
 

@@ -15,17 +15,17 @@ import torch
 from experiments.beyond.controls import BOTH, ROADS, RUNNING, TERMINAL, WIENER, JacobianControls
 from experiments.beyond.gains import GRID, LearntGains, learn, mean_costs
 from experiments.experiment import Report, TextExperiment
-from experiments.record import answered
-from pidlib.analysis import explained_shares, predicted_errors
+from experiments.fields import answered
+from pidbook.analysis import explained_shares, predicted_errors
+from pidbook.evaluation.contrast import RESULT, edits_of
+from pidbook.evaluation.contrast_rows import edited
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import ADAPTIVE, answers, pack, stored_rows, unpack
 from pidlib.attacks.attack import attack
 from pidlib.data.batches import encode
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers, under
-from pidlib.evaluation.contrast import RESULT, edits_of
-from pidlib.evaluation.contrast_rows import edited
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, stored_rows, unpack
 
 FREE, EQUAL = "learnt gains, free", "learnt gains, equal total"
 ORDINARY = "trial-snli-test-minilm-nli.json"

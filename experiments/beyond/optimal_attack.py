@@ -14,13 +14,13 @@ from experiments.adapters import adapter_model
 from experiments.conditions import Condition
 from experiments.experiment import Report, all_known, once, one_by_one
 from experiments.words.contrast import Contenders, ContendersTrial
+from pidbook.evaluation.results import configuration_hash, read_result
+from pidbook.evaluation.trial_results import pack, unpack
+from pidbook.evaluation.word_game import OBJECTIVES, SEARCHES, WordGame, search_words
 from pidlib.attacks.attack import RECIPES, attack
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.exact import choices
-from pidlib.evaluation.results import configuration_hash, read_result
-from pidlib.evaluation.trial_results import pack, unpack
-from pidlib.evaluation.word_game import OBJECTIVES, SEARCHES, WordGame, search_words
 
 CONTENDERS = ("none", "P-D 99 %", "Terminal both")
 TRUTH = "exact-snli-test-minilm-nli.json"

@@ -15,12 +15,12 @@ from torch import Tensor
 from experiments.beyond.concept import OPPOSITE, TARGET, prompts
 from experiments.beyond.steering_laws import GRIDS, LOG, SteeringLaws
 from experiments.experiment import Experiment, Report, all_known, once
-from pidlib.analysis import steering_of_size, steering_size
+from pidbook.analysis import steering_of_size, steering_size
+from pidbook.evaluation.results import configuration_hash
 from pidlib.data.batches import batches, encode
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.results import configuration_hash
 from pidlib.io.embedded import SMOLLM2
 
 ROTATED, REVERSED = ("addition", "half-space", "LQR, Jacobians", "feedback"), tuple(GRIDS)

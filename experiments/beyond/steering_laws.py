@@ -17,7 +17,7 @@ from torch import Tensor
 
 from experiments.beyond.concept import fitted_texts
 from experiments.experiment import Report
-from pidlib.analysis import Steering, concept_states, mean_jacobians, sequential_pushes
+from pidbook.analysis import Steering, concept_states, mean_jacobians, sequential_pushes
 from pidlib.data.nli import load_nli
 from pidlib.models import load_model
 from pidlib.pid import PIDController

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pidlib.data.groups import GroupSwap
+from pidbook.data.groups import GroupSwap
 
 Rows = list[dict[str, Any]]
 

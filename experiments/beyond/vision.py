@@ -19,15 +19,15 @@ from torch import Tensor, nn
 from experiments.beyond.image_training import keep_model, new_model, train
 from experiments.beyond.strong_attacks import withstood
 from experiments.experiment import Experiment, Report, once
-from experiments.record import counted, packed
+from experiments.fields import counted, packed
+from pidbook.attacks.gradient import pgd
+from pidbook.data.images import CLOTHES, corrupted, image_batches, load_fashion
+from pidbook.evaluation.trial_results import pack, unpack
+from pidbook.image_models import load_image_model
 from pidlib.attacks.attacker import weights_sha256
-from pidlib.attacks.gradient import pgd
-from pidlib.data.images import CLOTHES, corrupted, image_batches, load_fashion
 from pidlib.estimation.estimator import Estimator
 from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.trial_results import pack, unpack
-from pidlib.models import load_image_model
 from pidlib.pid import PIDController
 
 STRENGTHS = {

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 
 from experiments.rivals.answers import Rows, margins
+from pidbook.evaluation.certificates import certified, smoothing_shift, total_variation
 from pidlib.data.batches import recalled
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates
-from pidlib.evaluation.certificates import certified, smoothing_shift, total_variation
 from pidlib.evaluation.exact import Choices, choices, searched
 
 DRAWS = 64  # texts of the smoothing; where there are no more, all of them, each once

@@ -10,9 +10,9 @@ from experiments.rivals.denoising import Denoiser, FirstStates, diffused, traine
 from experiments.rivals.encoding import CHOSEN, encoded, encoding_of
 from experiments.rivals.states import noisy, purified
 from experiments.rivals.words import BOTH, HYPOTHESIS, masked, substituted
-from experiments.trial import fit_rows
+from experiments.rows import fit_rows
+from pidbook.estimation.spelling import normaliser_of
 from pidlib.attacks.synonyms import candidates
-from pidlib.estimation.spelling import normaliser_of
 from pidlib.models import load_model
 
 GRIDS: dict[str, tuple[Any, ...]] = {

@@ -12,9 +12,9 @@ import numpy as np
 
 from experiments.experiment import once, one_by_one
 from experiments.rivals.answers import Rival, Rows, margins, right
+from pidbook.evaluation.trial_results import pack, unpack
 from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.exact import LEVELS, choices, searched
-from pidlib.evaluation.trial_results import pack, unpack
 
 AGAIN = "all words, asked again"
 SEARCHED = "searched"  # the rows whose hypotheses a beam changes

@@ -27,24 +27,24 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, all_known, once
-from experiments.record import answered
+from experiments.fields import answered
 from experiments.rivals.answers import Rival, plain, right
 from experiments.rivals.certified import group_choices, list_shifts, smoothed_verdicts
 from experiments.rivals.denoising import Density, FirstStates
 from experiments.rivals.encoding import encoding_of
 from experiments.rivals.families import COSTLY, DRAWN, GRIDS, Families
 from experiments.rivals.judging import Judge
-from experiments.trial import held_rows
+from experiments.rows import held_rows
 from experiments.words.contrast import Contenders, ContrastTrial
+from pidbook.estimation.detection import auroc
+from pidbook.evaluation.contrast import Contrast
+from pidbook.evaluation.contrast_rows import contrasts, edited
+from pidbook.evaluation.trial_results import pack, stored_rows, unpack
 from pidlib.attacks.synonyms import candidates
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
-from pidlib.estimation.detection import auroc
-from pidlib.evaluation.contrast import Contrast
-from pidlib.evaluation.contrast_rows import contrasts, edited
 from pidlib.evaluation.exact import choices
-from pidlib.evaluation.trial_results import pack, stored_rows, unpack
 
 ALLOWED = 0.01  # of the clean answers that a setting may lose
 FIXED_ROWS = {"clean": 500, "contrast": 500, "transfer": 300, "searched": 120}

@@ -10,12 +10,12 @@ import numpy as np
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import answers, control_name, stored_rows
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.labels import LABELS
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import bootstrap
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers, control_name, stored_rows
 
 
 @dataclass(frozen=True)

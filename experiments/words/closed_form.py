@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment
-from pidlib.analysis import memory_shares
+from pidbook.analysis import memory_shares
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits

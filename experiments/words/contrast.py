@@ -13,9 +13,12 @@ import numpy as np
 from experiments.adapters import texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
 from experiments.experiment import Report, TextExperiment, once
+from experiments.fields import answered
 from experiments.fine_tuning import choose_fine_tuning, fine_tuned
-from experiments.record import answered
-from experiments.trial import WIENER, Trial, fit_rows, held_rows
+from experiments.rows import fit_rows, held_rows
+from experiments.trial import WIENER, Trial
+from pidbook.evaluation.contrast_rows import before, contrasts, edited
+from pidbook.evaluation.trial_results import control_name, pack, unpack
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.attacks.wordnet import WordNet
@@ -26,8 +29,6 @@ from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.estimation.terminal import EPOCHS
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.contrast_rows import before, contrasts, edited
-from pidlib.evaluation.trial_results import control_name, pack, unpack
 
 COUNTERFACTUAL = "snli-counterfactual-train"
 LONGER = 1e-3, 3e-3  # rates of the fine-tuning that is as long as the terminal fit

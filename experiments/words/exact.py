@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.conditions import Condition
 from experiments.experiment import Report, one_by_one
-from experiments.record import answered
+from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attacker import weights_sha256
 from pidlib.attacks.synonyms import candidates

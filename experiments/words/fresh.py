@@ -8,10 +8,10 @@ from typing import Any
 
 from experiments.experiment import Report
 from experiments.words.contrast import Contenders, ContendersTrial
+from pidbook.evaluation.contrast_rows import contrasts, edited
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import perturbed_rows
-from pidlib.evaluation.contrast_rows import contrasts, edited
 
 
 @dataclass(frozen=True)

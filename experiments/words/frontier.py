@@ -23,12 +23,16 @@ from scipy.special import softmax
 from experiments.adapters import adapter_model
 from experiments.conditions import COUNTED
 from experiments.experiment import Report
-from experiments.record import answered
+from experiments.fields import answered
 from experiments.rivals.encoding import encoding_of
 from experiments.rivals.words import BOTH
-from experiments.trial import fit_rows
+from experiments.rows import fit_rows
 from experiments.words.contrast import COUNTERFACTUAL, Contenders, ContendersTrial
 from experiments.words.worst import swaps
+from pidbook.estimation.selection import RHOS
+from pidbook.evaluation.contrast import RESULT, edits_of
+from pidbook.evaluation.contrast_rows import ENTAILED, contrast_pairs, edited
+from pidbook.evaluation.results import configuration_hash, read_result
 from pidlib.attacks.synonyms import candidates, words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.edits import word_spans
@@ -37,11 +41,7 @@ from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.encoding import word_counts
 from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.estimation.preprocessing import NormalisedTokenizer
-from pidlib.estimation.selection import RHOS
-from pidlib.evaluation.contrast import RESULT, edits_of
-from pidlib.evaluation.contrast_rows import ENTAILED, contrast_pairs, edited
 from pidlib.evaluation.exact import half_scores
-from pidlib.evaluation.results import configuration_hash, read_result
 from pidlib.io.files import write_tensors
 
 SWAPS = "swaps"

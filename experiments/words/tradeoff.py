@@ -12,15 +12,15 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment
-from experiments.record import counted
+from experiments.fields import counted
+from pidbook.evaluation.contrast import RESULT, Contrast, edits_of
+from pidbook.evaluation.contrast_rows import before, edited
+from pidbook.evaluation.results import read_result
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import batches
 from pidlib.data.edits import Edit, rebuild, word_spans
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.contrast import RESULT, Contrast, edits_of
-from pidlib.evaluation.contrast_rows import before, edited
-from pidlib.evaluation.results import read_result
 from pidlib.hooks import read_states
 from pidlib.models import load_model
 from pidlib.theory.wiener import invariance_tradeoff, shrunk, wiener_map

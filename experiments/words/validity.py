@@ -12,18 +12,18 @@ import torch
 
 from experiments.adapters import adapter_model
 from experiments.experiment import Report, TextExperiment, once
-from experiments.record import answered
+from experiments.fields import answered
+from pidbook.evaluation.contrast import RESULT, edits_of
+from pidbook.evaluation.contrast_rows import before, edited
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import pack, unpack
 from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
 from pidlib.data.batches import batches
 from pidlib.data.edits import Edit, rebuild, word_spans
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.contrast import RESULT, edits_of
-from pidlib.evaluation.contrast_rows import before, edited
 from pidlib.evaluation.exact import choices
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import pack, unpack
 from pidlib.io.embedded import MPNET
 from pidlib.models import base_classifier, load_model
 

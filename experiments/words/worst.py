@@ -26,18 +26,18 @@ import numpy as np
 
 from experiments.conditions import Condition
 from experiments.experiment import Report, once
-from experiments.record import answered
+from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from experiments.words.exact import about
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
+from pidbook.evaluation.word_game import grown
 from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import Outcome, read_outcomes
 from pidlib.data.edits import rebuild, row_hash, word_spans
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.exact import choices, half_scores
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
-from pidlib.evaluation.word_game import grown
 
 Texts = list[list[dict[str, Any]]]  # for each row, what it becomes
 SWARM = "stock swarm"

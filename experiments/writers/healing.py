@@ -17,14 +17,14 @@ from torch import Tensor
 
 from experiments.experiment import Experiment, Report, once
 from experiments.writers.slips import SLIPS, Slips
+from pidbook.estimation.spelling import SpellingNormaliser
+from pidbook.evaluation.results import configuration_hash
 from pidlib.data.batches import continued
 from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import perturbed_rows
 from pidlib.estimation.estimator import TERMINAL, Estimator
-from pidlib.estimation.spelling import SpellingNormaliser
 from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
-from pidlib.evaluation.results import configuration_hash
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.embedded import SMOLLM2
 from pidlib.models import load_model

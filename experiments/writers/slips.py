@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pidbook.estimation.spelling import speller
 from pidlib.data.edits import Edit, words_of
 from pidlib.data.perturbations import RandomEdits
-from pidlib.estimation.spelling import speller
 
 SLIPS = ("typos", "other words", "swapped words", "missing words")
 FITTED = SLIPS[:3]  # controls are fitted on these; the last they have never seen

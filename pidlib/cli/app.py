@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from tabulate import tabulate
 
 app = typer.Typer(
     help="PID control of the hidden states of pretrained transformers.",
@@ -74,9 +75,8 @@ def show(result: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], head
     if as_json:
         print(json.dumps(result, indent=1, ensure_ascii=False))
     elif rows:
-        from pidlib.figures.tables import table
-
-        print(table(rows, head, digits=4))
+        table = tabulate(rows, headers="keys", tablefmt="plain", floatfmt=".4f", missingval="-")
+        print(head, table, sep="\n" * bool(head))
 
 
 @app.command()
@@ -204,7 +204,7 @@ def doctor(as_json: AsJson = False) -> None:
     findings = [finding._asdict() for finding in examine()]
     show({"findings": findings}, as_json, [])
     width = max(len(finding["name"]) for finding in findings)
-    for of in [] if as_json else findings:  # in plain lines: the library's tables take seconds
+    for of in [] if as_json else findings:
         print(f"{of['name']:<{width}}  {of['state']:<8}  {of['told']}")
     if any(finding["state"] == "broken" for finding in findings):
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ class Preprocessing(ABC):
     --------
     >>> from pidlib import load_model
     >>> model, tokenizer = load_model("minilm-nli")
-    >>> from pidlib.estimation import SpellingNormaliser
+    >>> from pidbook.estimation import SpellingNormaliser
     >>> mend = SpellingNormaliser()
     >>> tokenizer = mend.before(tokenizer)
     >>> with mend.attached(model):

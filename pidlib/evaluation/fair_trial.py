@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tabulate import tabulate
 from tqdm.auto import tqdm
 
 from pidlib.attacks.attack import attack
@@ -30,7 +31,6 @@ from pidlib.evaluation.accuracy import (
 )
 from pidlib.evaluation.exact import exact_robustness
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
-from pidlib.evaluation.trial_results import ADAPTIVE, answers
 
 NONE = unshown(0, 0)  # "none within 2"
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")
@@ -65,16 +65,6 @@ class FairTrial:
     recipe: str
     right: Mapping[str, Mapping[str, np.ndarray]]
     beside: tuple[FairTrial, ...] = ()
-
-    @classmethod
-    def from_result(
-        cls, result: Mapping[str, Any], recipe: str, control: str = "P-D 99 %"
-    ) -> FairTrial:
-        """Take one recipe and one control out of a recorded trial, its other recipes beside it."""
-        right = _recorded(result, recipe, control)
-        others = [key for key in result["examples"]["none"] if key not in ("clean", recipe)]
-        beside = (cls(key, _recorded(result, key, control)) for key in others)
-        return cls(recipe, right, tuple(beside))
 
     def accuracy(self, condition: str, key: str) -> float:
         """Share of right answers, from 0 to 1; of a kind of placebo ("noise"), the mean over its seeds."""
@@ -179,8 +169,8 @@ class FairTrial:
         table, answers = self.table(), self.answers()
         for part in (SETS[:3], SETS[3:]):  # all five side by side are wider than a terminal
             if keys := [key for key in part if key in table[0]]:
-                lines += _columns([{k: row[k] for k in ("condition", *keys)} for row in table])
-                lines.append("")
+                shown = [{k: row[k] for k in ("condition", *keys)} for row in table]
+                lines += [tabulate(shown, "keys", "plain", disable_numparse=True), ""]
         width = max(len(question) for question, _, _ in answers)
         for question, answer, numbers in answers:
             # won, lost and p stand on their own line
@@ -282,29 +272,6 @@ def fair_trial(
     return FairTrial(", ".join(recipes), right)
 
 
-def _recorded(
-    result: Mapping[str, Any], recipe: str, control: str
-) -> dict[str, dict[str, np.ndarray]]:
-    """Right answers of one recipe and one control of a recorded trial, by condition and set."""
-    n = len(answers(result, "none", recipe))
-    adaptive = ADAPTIVE + recipe
-    right = {}
-    for condition in result["examples"]:
-        name = "control" if condition == control else condition.removeprefix(f"{control}: ")
-        if condition not in ("none", "second", control) and name == condition:
-            continue
-        right[name] = {
-            "clean": answers(result, condition, "clean")[:n],
-            "transfer": answers(result, condition, recipe),
-        }
-    if "control" not in right:
-        raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
-    if adaptive in result["examples"][control]:
-        right["control"]["adaptive"] = bits = answers(result, control, adaptive)
-        right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
-    return right
-
-
 def _attacked(
     model: Any, tokenizer: Any, controller: Any, rows: Sequence, folder: Any, settings: dict
 ) -> list[list[dict[str, Any]]]:
@@ -328,10 +295,3 @@ def _turned(contrast: Any, names: Sequence[str]) -> tuple[list[dict[str, Any]], 
     wrong = np.array(["was" in row for row in rows], bool)
     rows = [{"label": row.get("was"), **row} for row in rows]
     return as_rows(rows, names) if rows else [], wrong
-
-
-def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    pairs = [zip(line, widths, strict=True) for line in lines]
-    return ["  ".join(f"{text:{width}}" for text, width in line).rstrip() for line in pairs]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.analysis.word_states import relative_errors, word_states
+from pidbook.analysis.word_states import relative_errors, word_states
 from pidlib.attacks.outcomes import Outcome
 from pidlib.data.edits import Edit, row_hash
 from pidlib.hooks import read_states

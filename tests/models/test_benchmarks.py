@@ -11,9 +11,9 @@ import experiments.benchmarks.control as benchmarks
 from experiments.benchmarks import attacks
 from experiments.benchmarks.control import ControlBenchmark
 from experiments.experiment import record
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.timing import control_cost, operations
 from pidlib.data.batches import batches
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.timing import control_cost, operations
 from pidlib.pid import PIDController
 
 

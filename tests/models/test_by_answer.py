@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import read_experiment
-from pidlib.evaluation.fair_trial import FairTrial
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import answers, recorded_trial
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 
@@ -25,7 +24,7 @@ def test_the_parts_add_up_to_the_trial(data):
             assert sum(part["n"] for part in parts.values()) == len(right)
             assert sum(part[name] for part in parts.values()) == right.sum()
         leads = [part["n"] * split["lead"][recipe][k][0] for k, part in parts.items()]
-        whole = FairTrial.from_result(trial, recipe).beyond("noise")[0]
+        whole = recorded_trial(trial, recipe).beyond("noise")[0]
         assert sum(leads) / len(right) == pytest.approx(whole, abs=1e-9)
         for k, part in parts.items():
             lead, low, high = split["lead"][recipe][k]

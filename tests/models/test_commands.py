@@ -16,8 +16,7 @@ from packaging.version import Version
 from contents import ROOT
 from pidlib import PIDController, load_controller
 from pidlib.attacks.outcomes import read_outcomes
-from pidlib.cli import app as door
-from pidlib.cli import doctor
+from pidlib.cli import app as door, doctor
 from pidlib.cli.doctor import examine
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings
 from pidlib.io.embedded import EMBEDDED, MINILM

@@ -13,8 +13,8 @@ import pytest
 import torch
 import transformers as tf
 
+from pidbook.analysis.steering import Steering
 from pidlib import Estimator, PIDController, Pontryagin, RandomEdits
-from pidlib.analysis.steering import Steering
 from pidlib.hooks import find_blocks, read_states
 
 

@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 import pidlib.estimation.pretrained as door
+from pidbook.evaluation.trial_results import stored_rows
 from pidlib import load_model, load_nli
 from pidlib.estimation.pretrained import controls, fit_record, load_control
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.trial_results import stored_rows
 from pidlib.models import training_record
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.stats import mannwhitneyu
 
+from pidbook.estimation.detection import Detector, auroc, doubt, innovation_scores
 from pidlib.data.perturbations import RandomEdits
-from pidlib.estimation.detection import Detector, auroc, doubt, innovation_scores
 from pidlib.estimation.estimator import Estimator
 from pidlib.hooks import read_states
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pidlib.analysis.jacobians import block_functions, block_geometry
-from pidlib.analysis.theorem import error_profiles, outside_norms
+from pidbook.analysis.jacobians import block_functions, block_geometry
+from pidbook.analysis.theorem import error_profiles, outside_norms
 from pidlib.hooks import read_states
 from pidlib.pid import PIDController
 

@@ -8,10 +8,10 @@ import pytest
 
 from experiments.experiment import record
 from experiments.words.exact import ExactTrial
+from pidbook.evaluation.trial_results import unpack
 from pidlib.attacks import candidates
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.exact import exact_letters, exact_robustness
-from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 
 pytestmark = pytest.mark.usefixtures("small_fits")

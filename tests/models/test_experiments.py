@@ -9,25 +9,25 @@ import pytest
 from experiments import __main__ as door
 from experiments.conditions import PLACEBOS
 from experiments.experiment import record
-from experiments.record import RunningTrial
+from experiments.run_trial import RunningTrial, TrialRun
 from experiments.trial import Cell, Trial
-from pidlib.attacks import RECIPES, attack_table
-from pidlib.attacks.outcomes import read_outcomes
-from pidlib.data.nli import load_nli
-from pidlib.evaluation.accuracy import compare
-from pidlib.evaluation.fair_trial import FairTrial
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import (
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import (
     ADAPTIVE,
     answers,
     gains_over_none,
     proportions,
+    recorded_trial,
     stored_rows,
 )
+from pidlib.attacks import RECIPES, attack_table
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.data.nli import load_nli
+from pidlib.evaluation.accuracy import compare
 
 pytestmark = pytest.mark.usefixtures("small_fits")
 
-TRIAL = Trial(
+TRIAL = TrialRun(
     n=5,
     swarm=3,
     clean=24,
@@ -100,7 +100,7 @@ def test_paired_gains_come_from_the_examples(run):
 
 def test_a_fair_trial_out_of_a_result(run):
     _, result, _ = run
-    trial = FairTrial.from_result(result, "a2t")
+    trial = recorded_trial(result, "a2t")
     assert set(trial.right) == {
         "none",
         "control",
@@ -110,10 +110,10 @@ def test_a_fair_trial_out_of_a_result(run):
     assert "adaptive" in trial.right["control"] and trial.gain("adaptive").n == 4
     assert trial.accuracy("none", "transfer") == proportions(result)["none"]["a2t"].value
     assert "if the attacker sees it?" in str(trial)
-    bare = FairTrial.from_result(result, "a2t", "P 90 %")
+    bare = recorded_trial(result, "a2t", "P 90 %")
     assert "adaptive" not in bare.right["control"] and bare.kinds == []
     with pytest.raises(ValueError, match="no control 'P 50 %'"):
-        FairTrial.from_result(result, "a2t", "P 50 %")
+        recorded_trial(result, "a2t", "P 50 %")
 
 
 def test_a_second_run_takes_up_all_that_is_done(run):

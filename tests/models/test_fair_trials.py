@@ -9,12 +9,13 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import recorded_trial
 from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.evaluation.accuracy import bootstrap, compare, conclude, predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
-from pidlib.evaluation.results import read_result
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
@@ -291,7 +292,7 @@ def test_a_small_gain_under_one_of_four_recipes_is_corrected_for_the_others():
 
 def test_a_recorded_trial_knows_its_other_recipes():
     result = read_result(ROOT / "book/results/trial-snli-test-minilm-nli.json")
-    trial = FairTrial.from_result(result, "pso")
+    trial = recorded_trial(result, "pso")
     assert [of.recipe for of in trial.beside] == ["a2t", "textbugger", "textfooler"]
     adaptive = {of.recipe: of.gain("adaptive") for of in (trial, *trial.beside)}
     told = {question: answer for question, answer, _ in trial.answers()}

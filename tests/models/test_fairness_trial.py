@@ -9,7 +9,7 @@ import torch
 from experiments.beyond.augmentation import weights_of
 from experiments.beyond.fairness import AVERAGE, Fairness
 from experiments.experiment import record
-from pidlib.data.groups import GroupSwap
+from pidbook.data.groups import GroupSwap
 from pidlib.data.nli import VARIABLE, load_nli
 
 TRIAL = Fairness(

@@ -20,9 +20,9 @@ import pidlib.cli.commands as commands
 from experiments.benchmarks.faults import JOBS, FaultsBenchmark, Job, kill_at_random
 from experiments.experiment import record
 from experiments.training import LoraSettings
+from pidbook.evaluation.results import read_result
 from pidlib.cli.settings import AttackSettings, FitSettings
 from pidlib.data.labels import LABELS
-from pidlib.evaluation.results import read_result
 from pidlib.io.embedded import embedded_folder
 from pidlib.models import Model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.benchmarks.fit import FitBenchmark
 from experiments.experiment import record
-from pidlib.evaluation.results import read_result
+from pidbook.evaluation.results import read_result
 
 
 def test_a_stream_gives_the_subspace_of_the_stored_tensor():

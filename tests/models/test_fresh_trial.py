@@ -9,15 +9,16 @@ import pytest
 import experiments.words.contrast as contrast
 import experiments.words.fresh as fresh_trial
 from experiments.experiment import record
-from experiments.trial import WIENER, fit_rows
+from experiments.rows import fit_rows
+from experiments.trial import WIENER
 from experiments.words.fresh import FreshTrial
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import answers
 from pidlib.attacks.synonyms import words_for
 from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers
 from pidlib.models import load_model
 
 pytestmark = pytest.mark.usefixtures("small_fits")

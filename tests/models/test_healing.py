@@ -11,12 +11,12 @@ import transformers as tf
 from experiments.writers import healing
 from experiments.writers.healing import FOREIGN, Heal, Healing, RunningHealing
 from experiments.writers.slips import FITTED, FUNCTION_WORDS, SLIPS, Slips
+from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_controller
 from pidlib.data.batches import continued
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.layerwise import changed_rows
-from pidlib.estimation.spelling import SpellingNormaliser
 from pidlib.evaluation.placebos import Placebo
 
 PROMPT = {"premise": "The old man is riding a horse on the beach with", "hypothesis": " his dog ."}

@@ -16,9 +16,9 @@ from experiments.beyond.gains import (
     shares_removed,
 )
 from experiments.experiment import read_experiment
+from pidbook.evaluation import read_result
 from pidlib import PIDController, load_model, load_nli
 from pidlib.data.batches import encode
-from pidlib.evaluation import read_result
 from pidlib.hooks import find_blocks
 from pidlib.theory.gains import alphas
 from pidlib.theory.riccati import riccati

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pidlib.analysis import (
+from pidbook.analysis import (
     answer_weights,
     explained_shares,
     mean_jacobians,
     predicted_errors,
     push_forward,
 )
-from pidlib.analysis.jacobians import block_functions
+from pidbook.analysis.jacobians import block_functions
 from pidlib.data.batches import encode
 from pidlib.hooks import find_blocks
 

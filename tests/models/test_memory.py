@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pidbook.analysis.memory import _states, memory_shares
 from pidlib import load_model, load_nli
-from pidlib.analysis.memory import _states, memory_shares
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 
 

@@ -12,9 +12,9 @@ import torch
 import experiments.pmp as optima
 from experiments.experiment import record
 from experiments.pmp import PontryaginTrial, conditions, judge
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import unpack
 from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import unpack
 from pidlib.pid import PIDController
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.beyond.optimal_attack import MEASURES, OptimalAttackTrial
 from experiments.experiment import read_experiment
-from pidlib.evaluation import SEARCHES, read_result, unpack
+from pidbook.evaluation import SEARCHES, read_result, unpack
 
 RESULT = Path("book/results/optimal-attack-snli-test-minilm-nli.json")
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import nn
 
+from pidbook.theory.augmented import Complements
+from pidbook.theory.chains import chain_sweep, quadratic_loss
+from pidbook.theory.pontryagin import history_sweep
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 from pidlib.pontryagin import METHODS, Pontryagin
-from pidlib.theory.augmented import Complements
-from pidlib.theory.chains import Path, chain_sweep, quadratic_loss
+from pidlib.theory.chains import Path
 from pidlib.theory.descent import descend
-from pidlib.theory.pontryagin import history_sweep
 from pidlib.theory.riccati import riccati, rollout
 
 

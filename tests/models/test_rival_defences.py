@@ -16,13 +16,13 @@ from experiments.rivals.judging import AGAIN, Judge
 from experiments.rivals.states import noisy, purified, without_components
 from experiments.rivals.trial import RivalsTrial, chosen
 from experiments.rivals.words import masked, substituted
+from pidbook.evaluation.trial_results import unpack
 from pidlib.attacks import candidates
 from pidlib.data.nli import load_nli
 from pidlib.estimation.encoding import AgreedCandidates, SynonymEncoding, word_counts
 from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import scores
 from pidlib.evaluation.exact import Choices, searched, verdict
-from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"

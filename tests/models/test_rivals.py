@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch.nn.functional import cross_entropy
 
 from experiments import fine_tuning
 from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from experiments.training import LoraSettings, with_lora
+from pidbook.estimation import spelling
+from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_model, load_nli
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
@@ -22,10 +23,8 @@ from pidlib.controller import is_controlled
 from pidlib.data.batches import texts
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
-from pidlib.estimation import spelling
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.preprocessing import NormalisedTokenizer
-from pidlib.estimation.spelling import SpellingNormaliser
 from pidlib.evaluation.accuracy import predict, right_answers
 from pidlib.hooks import find_blocks
 

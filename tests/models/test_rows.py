@@ -9,11 +9,12 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidbook.analysis import Steering
+from pidbook.data import GroupSwap
+from pidbook.estimation import SwapFeedback
 from pidlib import PIDController, RandomEdits, attack, fair_trial, load_controller
-from pidlib.analysis import Steering
-from pidlib.data import GroupSwap
 from pidlib.data.batches import batches, positions_of
-from pidlib.estimation import Estimator, SwapFeedback
+from pidlib.estimation import Estimator
 from pidlib.evaluation import right_answers
 
 EDITS = RandomEdits("typos", edits=1)

@@ -7,7 +7,7 @@ import pytest
 import experiments.benchmarks.scale as scale
 from experiments.benchmarks.scale import ScaleBenchmark, stream_memory
 from experiments.experiment import record
-from pidlib.evaluation.results import read_result
+from pidbook.evaluation.results import read_result
 
 
 def test_memory_is_read_at_every_mark():

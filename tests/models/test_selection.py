@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-import pidlib.estimation.selection as selection
+import pidbook.estimation.selection as selection
+from pidbook.estimation.selection import choose
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.selection import choose
 
 EDITS = RandomEdits({"swap": 1.0, "drop": 1.0}, edits=3)
 

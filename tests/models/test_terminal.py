@@ -7,11 +7,11 @@ import torch
 from torch.nn.functional import kl_div
 from transformers import AutoModel
 
+from pidbook.estimation.selection import choose
 from pidlib import load_controller, load_model, load_nli
 from pidlib.data.batches import texts
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.selection import choose
 from pidlib.estimation.terminal import fit_terminal
 from pidlib.hooks import find_blocks
 from pidlib.io.checkpoints import Checkpoint

@@ -12,8 +12,8 @@ import torch
 
 from experiments.beyond import strong_attacks, vision
 from experiments.experiment import record
-from pidlib.evaluation.trial_results import answers
-from pidlib.models import ResidualCNN
+from pidbook.evaluation.trial_results import answers
+from pidbook.image_models import ResidualCNN
 
 SHIPPED = Path(__file__).resolve().parents[2] / "book" / "results" / "vision"
 

@@ -11,23 +11,24 @@ import experiments.fine_tuning as fine_tuning
 import pidlib.attacks.components as parts
 from experiments import record as records
 from experiments.experiment import read_experiment, record
-from experiments.record import RunningTrial
-from experiments.trial import RIVALS, Cell, Trial, held_rows
+from experiments.rows import held_rows
+from experiments.run_trial import RunningTrial, TrialRun
+from experiments.trial import RIVALS, Cell, Trial
+from pidbook.estimation.selection import choose
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import ADAPTIVE, control_name
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.attacks.synonyms import LexiconCandidates
 from pidlib.data.nli import load_nli
 from pidlib.data.perturbations import MIXES
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.selection import choose
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import ADAPTIVE, control_name
 
 pytestmark = pytest.mark.usefixtures("small_fits")
 
 # The same words under the names that have a wide form.
 MADE = {"ppdb": LexiconCandidates(), "ppdb-wide": LexiconCandidates()}
 MADE["ppdb-wide"].width = 2
-TRIAL = Trial(
+TRIAL = TrialRun(
     n=3,
     clean=12,
     recipes=("textbugger",),

@@ -7,11 +7,11 @@ import pytest
 
 from experiments.experiment import record
 from experiments.words.worst import SWARM, WorstTrial, full_width, stored_texts
+from pidbook.evaluation.trial_results import unpack
 from pidlib.attacks import attack
 from pidlib.data.edits import rebuild
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import predict
-from pidlib.evaluation.trial_results import unpack
 from pidlib.models import load_model
 
 N = 6

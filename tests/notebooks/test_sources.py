@@ -54,7 +54,7 @@ def test_files_go_where_names_go(code, files):
 
 
 def test_what_recorded_trials_reads_is_known_here():
-    from pidlib.evaluation import paper as reports
+    from pidbook.evaluation import paper as reports
 
     assert TRAININGS == reports.TRAININGS
     names = {f"trial-{d}-{m}.json" for d in reports.DATA for m in reports.TRAININGS.values()}

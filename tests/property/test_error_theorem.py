@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pidlib.theory.gains import generalised_error, predicted_error, wiener_c
 from pidlib.theory.riccati import riccati, rollout

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from pidlib.theory.gains import alphas, attenuation, lambdas, rate, recursion, wiener_c
 

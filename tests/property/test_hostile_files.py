@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load, save
 
 import pidlib
+from pidbook.evaluation.results import is_stale, read_result, write_result
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
 from pidlib.bases import DTYPES, Eigenbases, Origin
@@ -28,7 +28,6 @@ from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, S
 from pidlib.data.edits import Edit
 from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
 from pidlib.estimation.layerwise import Estimate, Fit
-from pidlib.evaluation.results import is_stale, read_result, write_result
 from pidlib.io.strict_json import parse_json, read_json
 from pidlib.laws import LAWS
 from pidlib.pid import PIDController

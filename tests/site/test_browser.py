@@ -17,7 +17,7 @@ from axe_playwright_python.base import AXE_FILE_PATH
 
 import shape
 from contents import pages
-from pidlib.theory.plants import Plant, respond
+from pidbook.theory.plants import Plant, respond
 
 PAGES = pages()
 CHECKS = Path(__file__).with_name("checks.js").read_text(encoding="utf-8")

@@ -22,9 +22,9 @@ from bs4 import BeautifulSoup
 import live
 import shape
 from contents import RESULTS
+from pidbook.evaluation.trial_results import stored_rows
 from pidlib import load_model, load_nli, read_states
 from pidlib.data.batches import encode
-from pidlib.evaluation.trial_results import stored_rows
 
 SIDES = ("premise", "hypothesis")
 CONDITIONS = ("none", "pd", "terminal", "noise")

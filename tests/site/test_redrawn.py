@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from book import SITE
-from pidlib.evaluation.paper import (
+from pidbook.evaluation.paper import (
     ATTACKS,
     OURS,
     SCHEMES,
@@ -17,8 +17,8 @@ from pidlib.evaluation.paper import (
     robustness_rows,
     scheme_rows,
 )
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import proportions
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import proportions
 from pidlib.io.assets import paper_table
 from sources import RESULTS
 

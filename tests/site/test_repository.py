@@ -77,14 +77,14 @@ def test_the_quick_page_shows_every_picture_and_what_it_says():
 
 
 def test_the_readme_says_what_was_counted_of_gains_and_deafness():
+    from pidbook.evaluation.contrast import RESULT
+    from pidbook.evaluation.results import read_result
+    from pidbook.evaluation.trial_results import recorded_trial
     from pidlib.attacks.attack import RECIPES
-    from pidlib.evaluation.contrast import RESULT
-    from pidlib.evaluation.fair_trial import FairTrial
-    from pidlib.evaluation.results import read_result
 
     text, folder = (ROOT / "README.md").read_text(), ROOT / "book" / "results"
     found = [
-        FairTrial.from_result(read_result(folder / f"trial-{data}-minilm-nli.json"), recipe)
+        recorded_trial(read_result(folder / f"trial-{data}-minilm-nli.json"), recipe)
         for data in ("captions", "snli-test")
         for recipe in RECIPES
     ]

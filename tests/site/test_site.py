@@ -21,11 +21,10 @@ from experiments.benchmarks.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
 from hero import SWITCH, TRIAL, chosen, right
+from pidbook.evaluation.contrast import RESULT, heard
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import answers, gains_over_none, recorded_trial
 from pidlib.evaluation.accuracy import compare
-from pidlib.evaluation.contrast import RESULT, heard
-from pidlib.evaluation.fair_trial import FairTrial
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers, gains_over_none
 from sources import RESULTS, files_of
 
 PAGES = pages()
@@ -334,7 +333,7 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     lost = [f"{100 * changes[2][k].gain:.1f}" for k in ("counterfactual", "clean")]
     assert lost == ["-2.4", "-1.2"]  # the verdict says it
     fair = read_result(RESULTS / TRIAL)
-    attacked = {r: FairTrial.from_result(fair, r) for r in fair["configuration"]["recipes"]}
+    attacked = {r: recorded_trial(fair, r) for r in fair["configuration"]["recipes"]}
     assert sum(t.beyond("noise")[1] > 0 for t in attacked.values()) == 3  # "three of the four"
     seen = gains_over_none(names["Terminal both"], "Terminal both")
     gained = [seen[f"adaptive {r}"].interval()[0] > 0 for r in attacked]

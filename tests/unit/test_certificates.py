@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pidlib.evaluation.certificates import certified, smoothing_shift, total_variation
+from pidbook.evaluation.certificates import certified, smoothing_shift, total_variation
 
 WORDS, LENGTH, LABELS = "abcde", 3, 3
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from contents import ROOT, in_toc
-from pidlib import check
-from pidlib.check.judge import exercise
+from pidbook import check
+from pidbook.check.judge import exercise
 
 BLANK = re.compile(r"^check\.(\w+)", re.M)
 SOLUTION = re.compile(r"\{dropdown\} Solution\n.*?```python\n(.*?)```", re.S)

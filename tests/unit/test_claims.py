@@ -14,7 +14,7 @@ from experiments.claims import (
     claims,
 )
 from experiments.paper_cells import gain, pmp_gap
-from pidlib.evaluation.paper import MODELS
+from pidbook.evaluation.paper import MODELS
 from pidlib.io.assets import ASSETS, paper_table
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
@@ -104,8 +104,8 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
 def test_measured_text_follows_the_recorded_trials():
     from contents import ROOT
     from measured import measured
-    from pidlib.evaluation.results import read_result
-    from pidlib.evaluation.trial_results import gains_over_none
+    from pidbook.evaluation.results import read_result
+    from pidbook.evaluation.trial_results import gains_over_none
 
     folder = ROOT / "book" / "results"
     result = read_result(folder / "trial-snli-test-minilm-nli.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pidlib.figures import dumbbells, heatmap, radar_choice
+from pidbook.figures import dumbbells, heatmap, radar_choice
 
 PANELS = {
     "paper": {"P-D": {"A2T": 2.5, "PSO": -1.0}, "P-I": {"A2T": 0.0, "PSO": None}},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import CONFIGS, EXPERIMENTS, read_experiment
-from pidlib.evaluation.results import configuration_hash, read_result
+from pidbook.evaluation.results import configuration_hash, read_result
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes

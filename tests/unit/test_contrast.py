@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.words.contrast import ContrastTrial
-from pidlib.attacks.outcomes import read_outcomes
-from pidlib.attacks.wordnet import WordNet
-from pidlib.data.nli import fingerprint, load_nli
-from pidlib.evaluation.contrast import (
+from pidbook.evaluation.contrast import (
     KINDS,
     RESULT,
     TEXTS,
@@ -22,9 +19,12 @@ from pidlib.evaluation.contrast import (
     of_rows,
     still_entailed,
 )
-from pidlib.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
-from pidlib.evaluation.results import read_result
-from pidlib.evaluation.trial_results import answers, gains_over_none
+from pidbook.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import answers, gains_over_none
+from pidlib.attacks.outcomes import read_outcomes
+from pidlib.attacks.wordnet import WordNet
+from pidlib.data.nli import fingerprint, load_nli
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "book" / "results"

@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import binom, binomtest, multinomial, norm
 
 from experiments.trial import Cell, Trial
+from pidbook.evaluation.trial_results import ADAPTIVE, control_name, pack, unpack
 from pidlib.evaluation.accuracy import (
     Paired,
     Proportion,
@@ -19,7 +19,6 @@ from pidlib.evaluation.accuracy import (
     conclude,
     holm,
 )
-from pidlib.evaluation.trial_results import ADAPTIVE, control_name, pack, unpack
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

@@ -11,8 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from pidlib import figures
-from pidlib.figures import INK, PALETTE, tidy
+from pidbook import figures
+from pidbook.figures import INK, PALETTE, tidy
 
 AXES = ["clean", "TextFooler", "TextBugger", "PSO"]
 SERIES = {"base": [81.0, 61.3, 10.0, 30.0], "P-D": [79.3, 68.3, 21.3, 35.0]}

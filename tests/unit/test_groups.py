@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pidlib.data import GroupSwap, load_nli
-from pidlib.estimation import SwapFeedback
+from pidbook.data import GroupSwap
+from pidbook.estimation import SwapFeedback
+from pidlib.data import load_nli
 
 A = torch.eye(4, dtype=torch.float64)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pidlib.theory.augmented import (
+from pidbook.theory.augmented import (
     Complements,
     clean_complements,
     history_cost,
@@ -15,14 +14,14 @@ from pidlib.theory.augmented import (
     history_riccati,
     history_rollout,
 )
-from pidlib.theory.gains import alphas
-from pidlib.theory.law_comparison import (
+from pidbook.theory.law_comparison import (
     averaged_law,
     mixed_weight,
     myopic_law,
     relaxed_law,
     residual_law,
 )
+from pidlib.theory.gains import alphas
 from pidlib.theory.riccati import riccati
 from pidlib.theory.systems import orthogonal_system, rotating_system, tilted_bases
 

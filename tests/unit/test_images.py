@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from pidbook.attacks import pgd
+from pidbook.data import CORRUPTIONS, corrupted, image_batches, load_fashion
+from pidbook.image_models import ResidualCNN, load_image_model
 from pidlib import PIDController, read_states
-from pidlib.attacks import pgd
-from pidlib.data import CORRUPTIONS, corrupted, image_batches, load_fashion
 from pidlib.estimation import Estimator
-from pidlib.models import ResidualCNN, load_image_model
 
 SHIPPED = Path(__file__).resolve().parents[2] / "book" / "results" / "vision"
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.theory.manifolds import bent_curve, curve_cloud
+from pidbook.theory.manifolds import bent_curve, curve_cloud
 
 
 def test_three_coordinates_are_the_edge_of_a_saddle():

@@ -37,7 +37,7 @@ def test_a_list_of_one_s_own_is_read_where_it_lies(tmp_path, monkeypatch):
 def test_reading_a_recorded_number_loads_neither_torch_nor_numpy():
     code = (
         "import sys\n"
-        "from pidlib.evaluation import read_result\n"
+        "from pidbook.evaluation import read_result\n"
         f"assert read_result({str(ROOT / 'book/results/bench-fit.json')!r})['counts']\n"
         "print({'torch', 'numpy', 'transformers'} & set(sys.modules))"
     )

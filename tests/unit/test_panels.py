@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from matplotlib.colors import same_color
 
-from pidlib.figures import ESTIMATE, INK, LOSS, dumbbells, gain_panels, heatmap, radar_grid
+from pidbook.figures import ESTIMATE, INK, LOSS, dumbbells, gain_panels, heatmap, radar_grid
 
 GAINS = {
     "A2T": {"P-D": (9.0, 6.8, 11.3), "spelling + Terminal both": (-3.0, -4.0, -2.0)},

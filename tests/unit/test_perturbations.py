@@ -6,8 +6,7 @@ import difflib
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.edits import Edit, word_spans

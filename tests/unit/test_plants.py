@@ -6,13 +6,12 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.integrate import solve_ivp
 
-from pidlib import check
-from pidlib.figures.diagram import network_diagram
-from pidlib.theory.plants import Plant, closed_loop, respond, steady_error
+from pidbook import check
+from pidbook.figures.diagram import network_diagram
+from pidbook.theory.plants import Plant, closed_loop, respond, steady_error
 
 
 def test_step_agrees_with_an_integrator():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pidlib.theory.augmented import Complements, history_cost, history_dense
-from pidlib.theory.chains import chain_msa, chain_sweep, quadratic_loss
-from pidlib.theory.pontryagin import (
+from pidbook.theory.augmented import Complements, history_cost, history_dense
+from pidbook.theory.chains import chain_msa, chain_sweep, quadratic_loss
+from pidbook.theory.pontryagin import (
     basic_msa,
     basic_threshold,
     gradient_msa,

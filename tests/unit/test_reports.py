@@ -7,15 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from contents import ROOT
-from pidlib.evaluation.paper import (
-    ATTACKS,
-    OURS,
-    recorded_trials,
-    robustness_rows,
-    scheme_rows,
-)
-from pidlib.evaluation.trial_results import pack
-from pidlib.figures import gain_bar, gain_plot, radar_grid
+from pidbook.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
+from pidbook.evaluation.trial_results import pack
+from pidbook.figures import gain_bar, gain_plot, radar_grid
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():

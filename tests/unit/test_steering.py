@@ -11,15 +11,15 @@ import torch
 from experiments.beyond.concept import FITTED, OPPOSITE, TARGET
 from experiments.beyond.steering import GRIDS, SteeringTrial
 from experiments.experiment import read_experiment
-from pidlib import load_model
-from pidlib.analysis import (
+from pidbook.analysis import (
     Steering,
     concept_states,
     sequential_pushes,
     steering_of_size,
     steering_size,
 )
-from pidlib.evaluation import read_result
+from pidbook.evaluation import read_result
+from pidlib import load_model
 from pidlib.evaluation.placebos import Placebo
 from pidlib.hooks import find_blocks
 

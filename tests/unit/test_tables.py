@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bs4 import BeautifulSoup
 
-from pidlib.figures import counts_table, table
+from pidbook.figures import counts_table, table
 
 ROWS = [
     {"model": "a<b", "x": 1.26, "y": None, "note": "x & y"},

@@ -8,7 +8,7 @@ import pytest
 from experiments.benchmarks import theory as theory_benchmarks
 from experiments.benchmarks.theory import TheoryBenchmark
 from experiments.experiment import record
-from pidlib.evaluation.results import read_result
+from pidbook.evaluation.results import read_result
 
 
 def test_every_error_is_compared_and_agrees():

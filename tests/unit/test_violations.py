@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pidlib.theory import law_comparison as contests
-from pidlib.theory.assumptions import leak, residual_gap, violated_errors
-from pidlib.theory.augmented import Complements, history_cost
+from pidbook.theory import law_comparison as contests
+from pidbook.theory.assumptions import leak, residual_gap, violated_errors
+from pidbook.theory.augmented import Complements, history_cost
+from pidbook.theory.law_comparison import averaged_law, bent_contest, contest, residual_law
 from pidlib.theory.gains import alphas, attenuation
-from pidlib.theory.law_comparison import averaged_law, bent_contest, contest, residual_law
 from pidlib.theory.systems import conditioned_system, simulate, tilted_bases
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pidlib.theory.gains import alphas, lambdas, steady
 from pidlib.theory.projections import diagonal_gains, pair_weights

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pidbook.evaluation.word_game import SEARCHES, WordGame, search_words
 from pidlib import PIDController, load_model, load_nli
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.batches import encode
 from pidlib.evaluation.exact import choices
-from pidlib.evaluation.word_game import SEARCHES, WordGame, search_words
 from pidlib.hooks import find_blocks
 
 

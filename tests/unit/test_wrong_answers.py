@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from pidlib import check
+from pidbook import check
+from pidbook.theory.pontryagin import basic_msa, basic_threshold, step_bound, sweep
 from pidlib.theory.gains import alphas, attenuation, steady, wiener_c
-from pidlib.theory.pontryagin import basic_msa, basic_threshold, step_bound, sweep
 from pidlib.theory.projections import pair_weights
 
 

@@ -1,0 +1,3 @@
+from .gradient import (
+    pgd as pgd,
+)

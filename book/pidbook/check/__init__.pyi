@@ -1,0 +1,109 @@
+from .assumptions import (
+    augmented_step as augmented_step,
+    orthogonal_sum as orthogonal_sum,
+    residual_control as residual_control,
+)
+from .attacks import (
+    area_under_curve as area_under_curve,
+    attack_rates as attack_rates,
+    foretold_gains as foretold_gains,
+    rows_left as rows_left,
+    tokens_of_word as tokens_of_word,
+    word_order as word_order,
+)
+from .dynamics import (
+    euler_step as euler_step,
+    largest_gain as largest_gain,
+    noise_gain as noise_gain,
+    offset as offset,
+    pid_controls as pid_controls,
+)
+from .estimation import (
+    bias_variance as bias_variance,
+    chosen_setting as chosen_setting,
+    next_estimate as next_estimate,
+)
+from .fairness import (
+    answer_change as answer_change,
+    gap_left as gap_left,
+    without_shared as without_shared,
+)
+from .gains import (
+    cost_for_share as cost_for_share,
+    cost_that_breaks_even as cost_that_breaks_even,
+    exit_error as exit_error,
+    gains_with_end as gains_with_end,
+    half_life as half_life,
+    layers_needed as layers_needed,
+    mean_gain_excess as mean_gain_excess,
+    memory_layers as memory_layers,
+    planes_left as planes_left,
+    split as split,
+)
+from .jacobians import (
+    first_gain as first_gain,
+    gain_by_logits as gain_by_logits,
+    separated_map as separated_map,
+    signed_products as signed_products,
+)
+from .models import (
+    break_even as break_even,
+    cheapest as cheapest,
+    controlled_states as controlled_states,
+    last_token as last_token,
+    share_allowed as share_allowed,
+    singular_spread as singular_spread,
+    state_curvature as state_curvature,
+    states_within as states_within,
+)
+from .pictures import (
+    as_positions as as_positions,
+    attack_step as attack_step,
+    masked_rows as masked_rows,
+)
+from .pontryagin import (
+    basic_sweep as basic_sweep,
+    converges as converges,
+    cost_gradient as cost_gradient,
+    costate_step as costate_step,
+    history_costate as history_costate,
+    largest_step as largest_step,
+)
+from .riccati import (
+    bellman_step as bellman_step,
+    feedback_cost as feedback_cost,
+    halving_cost as halving_cost,
+    two_projections as two_projections,
+)
+from .subspaces import (
+    clean_bias as clean_bias,
+    curve_rank as curve_rank,
+    distance_to_span as distance_to_span,
+    embedding_projection as embedding_projection,
+    merged_covariance as merged_covariance,
+    mode_product as mode_product,
+    shared_directions as shared_directions,
+    smallest_rank as smallest_rank,
+)
+from .trials import (
+    beyond_placebo as beyond_placebo,
+    direction_left as direction_left,
+    equal_length as equal_length,
+    paired_counts as paired_counts,
+    pd_control as pd_control,
+    robust_between as robust_between,
+    rows_needed as rows_needed,
+    same_size as same_size,
+    share_valid as share_valid,
+    texts_allowed as texts_allowed,
+    withstanding as withstanding,
+    worst_case as worst_case,
+)
+from .writers import (
+    divergence as divergence,
+    half_space_push as half_space_push,
+    later_tokens as later_tokens,
+    pid_pushes as pid_pushes,
+    push_size as push_size,
+    share_won as share_won,
+)

@@ -1,0 +1,102 @@
+"""Exercises on controlled models that check themselves."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from pidbook.check.judge import Answer, Cases, exercise
+
+
+@exercise(
+    "split z into V V^T z and the rest; only the rest is scaled by a; a square is never negative"
+)
+def share_allowed(answer: Answer) -> Cases:
+    """Check a function (z, V, error) -> share at which Theorem 1 predicts this error."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        V = np.linalg.qr(random.standard_normal((6, 2)))[0]
+        z = random.standard_normal(6)
+        on = np.sum((V.T @ z) ** 2)
+        off = z @ z - on
+        for share in (0.5, 0.9):
+            yield share, answer(z, V, np.sqrt(on + share**2 * off))
+        yield 0.0, answer(z, V, 0.9 * np.sqrt(on))
+    return "no control takes away what lies inside"
+
+
+@exercise("np.linalg.svd gives singular values; square them; std over mean")
+def singular_spread(answer: Answer) -> Cases:
+    """Check a function (J) -> coefficient of variation of the squared singular values."""
+    for seed in range(4):
+        J = np.random.default_rng(seed).standard_normal((5, 5))
+        J = 2 * np.linalg.qr(J)[0] if seed == 0 else J
+        squares = np.linalg.svd(J, compute_uv=False) ** 2
+        yield squares.std() / squares.mean(), answer(J)
+    return "use the squares of the singular values"
+
+
+@exercise("differentiate once more: u = v - x, and next_u = next_v - A v")
+def state_curvature(answer: Answer) -> Cases:
+    """Check a function (W, A, c) -> second derivative of the cost in v, for linear blocks."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        root, A = random.standard_normal((2, 4, 4))
+        W, c = root @ root.T, 0.1 + seed
+        yield W + c * (np.eye(4) + A.T @ A), answer(W, A, c)
+    return "an orthogonal block makes it W + 2 c I, the matrix of the steps"
+
+
+@exercise("one state adds 2 d^2 / (24 d^2 + 4 l d) / T; count how many fit, at most T")
+def states_within(answer: Answer) -> Cases:
+    """Check a function (share, T, d, tokens) -> states that a share of extra time allows."""
+    yield 7, answer(0.05, 12, 768, 32)
+    yield 5, answer(0.02, 24, 2048, 32)
+    yield 6, answer(0.5, 6, 768, 32)
+    yield 0, answer(0.001, 6, 768, 32)
+    yield 4, answer(0.03, 6, 768, 4096)
+    return "long texts make each state cheaper, in proportion"
+
+
+@exercise("m is the sum of the ranks, or n d less that sum; compare d d with 2 d m")
+def cheapest(answer: Answer) -> Cases:
+    """Check a function (ranks, d) -> least multiplications a token of a scheme's control."""
+    for ranks in ((30,), (10, 20), (16, 48), (95, 90), (60, 70), (5, 10, 20), (99, 95, 90)):
+        m = min(sum(ranks), len(ranks) * 100 - sum(ranks))
+        yield min(10_000, 200 * m), answer(ranks, 100)
+    return "thin only where nearly all, or nearly nothing, lies outside"
+
+
+@exercise("the first 1 from the right: turn each row round")
+def last_token(answer: Answer) -> Cases:
+    """Check a function (mask) -> place of the last real token of each row."""
+    left = np.array([[0, 0, 1, 1], [1, 1, 1, 1]])
+    right = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
+    yield [3, 3], answer(left)
+    yield [2, 0, 4], answer(right)
+    return "one line for either side"
+
+
+@exercise(
+    "cached: each token once, the last one written never; else call k reads p + k, k = 0 .. n - 1"
+)
+def controlled_states(answer: Answer) -> Cases:
+    """Check a function (p, n, T) -> states controlled with and without a cache."""
+    for p, n, T in ((5, 1, 6), (10, 20, 6), (1, 3, 24), (100, 50, 7)):
+        yield (T * (p + n - 1), T * (n * p + n * (n - 1) // 2)), answer(p, n, T)
+    return "the cache saves the same share of the control as of the model"
+
+
+@exercise("q times the gain under attack equals 1 - q times the cost on clean text; solve for q")
+def break_even(answer: Answer) -> Cases:
+    """Check a function (clean, its controlled, attacked, its controlled) -> share that pays."""
+    from pidlib.io.assets import paper_table
+
+    value = {(r["dataset"], r["attack"], r["method"]): r["accuracy"] for r in paper_table("opt")}
+    attacks = ("A2T", "PSO", "TextBugger", "TextFooler")
+    for data, attack in product(("SNLI", "MNLI"), attacks):
+        four = [value[data, a, m] for a in ("None", attack) for m in ("base", "controlled")]
+        cost, gain = four[0] - four[1], four[3] - four[2]
+        yield cost / (cost + gain), answer(*four)
+    return "on the paper's Table 1 less than a fifth of the texts, if the attacks are transferred"

@@ -1,0 +1,89 @@
+"""Exercises on Pontryagin's principle that check themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pidbook.check.judge import Answer, Cases, exercise
+from pidbook.theory.augmented import Complements
+from pidbook.theory.pontryagin import basic_msa, hessian_eigenvalues, history_sweep, sweep
+
+
+def _problem(seed: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray, np.ndarray]:
+    """Layers, weights, cost, input and controls of a small random problem."""
+    random = np.random.default_rng(seed)
+    T, d = 2 + seed % 3, 3
+    root = random.standard_normal((T, d, 2))
+    thetas = random.standard_normal((T, d, d)) / 2
+    x0, controls = random.standard_normal(d), random.standard_normal((T, d))
+    return thetas, root @ root.swapaxes(1, 2), float(random.uniform(0.5, 2)), x0, controls
+
+
+@exercise(
+    "the layer is v -> theta tanh(v): its transposed Jacobian is (1 - tanh(v)^2) theta', by rows"
+)
+def costate_step(answer: Answer) -> Cases:
+    """Check a function (p_next, theta, Q, v) -> p, a costate step of the layer theta tanh(v)."""
+    for seed in range(4):
+        thetas, Q, _, p_next, controls = _problem(seed)
+        for theta, weight, v in zip(thetas, Q, controls, strict=True):
+            slope = theta * (1 - np.tanh(v) ** 2)  # the Jacobian
+            yield slope.T @ p_next - weight @ v, answer(p_next, theta, weight, v)
+    return "back-propagation with another name"
+
+
+@exercise("x_T is in p_T . x_T and in x_T . W x_T / 2, so p_T = -W x_T; the loop back is as before")
+def cost_gradient(answer: Answer) -> Cases:
+    """Check a function (thetas, Q_state, W, c, x0, controls) -> gradient, with a loss at the exit."""
+    for thetas, Q, c, x0, u in map(_problem, range(5)):
+        W = Q[0] + Q[-1]
+        ones, more = np.eye(3)[None], np.concatenate([Q, W[None]])
+        # The exit's loss is the running loss of one more layer, whose control stays 0.
+        longer = sweep(np.concatenate([thetas, ones]), more, c, x0, np.vstack([u, np.zeros(3)]))
+        yield longer.gradient[:-1], answer(thetas, Q, W, c, x0, u)
+    return "two passes give the slope in all T d directions at once"
+
+
+@exercise("the Hessian is c I + w times a matrix of ones; 2 over its largest eigenvalue")
+def largest_step(answer: Answer) -> Cases:
+    """Check a function (T, c, w) -> step at which gradient MSA diverges, if only the exit counts."""
+    for T, c, w in ((1, 1.0, 1.0), (6, 1.0, 0.5), (12, 0.1, 3.0), (24, 50.0, 1.0)):
+        hessian = c * np.eye(T) + w * np.ones((T, T))
+        yield 2 / np.linalg.eigvalsh(hessian)[-1], answer(T, c, w)
+    return "it shrinks like 1 / T; with every state weighed it is 1 / T^2"
+
+
+@exercise("solve (Q + c_t I) u = theta' p_next - Q x at every layer, x and p from the old controls")
+def basic_sweep(answer: Answer) -> Cases:
+    """Check a function (thetas, Q_state, c, x0, controls) -> controls after one sweep, T prices c."""
+    for seed in range(5):
+        thetas, Q, c, x0, u = _problem(seed)
+        prices = c * np.arange(1.0, len(u) + 1)
+        runs = [basic_msa(thetas, Q, price, x0, 1, start=u).controls for price in prices]
+        wanted = np.array([run[t] for t, run in enumerate(runs)])
+        yield wanted, answer(thetas, Q, prices, x0, u)
+    return "a Newton step that knows one layer only"
+
+
+@exercise("compare damping * (c + 1 / (4 sin(pi / (4 T + 2))^2)) with 2 (1 + c)")
+def converges(answer: Answer) -> Cases:
+    """Check a function (T, c, damping) -> whether damped basic MSA converges, q = 1."""
+    plain = ((1, 0.1), (2, 0.5), (2, 0.7), (6, 15.0), (6, 15.5), (12, 1.0), (12, 70.0))
+    damped = ((12, 1.0, 0.05), (12, 1.0, 0.07), (6, 1.0, 0.2), (6, 1.0, 0.25), (1, 1.0, 1.9))
+    for T, c, damping in (*((*case, 1.0) for case in plain), *damped, (1, 1.0, 2.1)):
+        yield damping * hessian_eigenvalues(T, c)[0] < 2 * (1 + c), answer(T, c, damping)
+    return "cheap control, the interesting case, is where it needs damping"
+
+
+@exercise("x_t enters the next loss through y, with a minus: its pull comes with a plus")
+def history_costate(answer: Answer) -> Cases:
+    """Check a function (theta, p_next, pull, pull_next) -> p_t of the loss with changes alone."""
+    for seed in range(4):
+        thetas, _, c, x0, u = _problem(seed)
+        Q = np.tile(np.diag([1.0, 1.0, 0.0]), (len(u), 1, 1))
+        states, p, *_ = history_sweep(thetas, Complements(Q, Q, Q), (0, 0, 1), c, x0, u)
+        before = np.vstack([np.zeros((1, 3)), states[:-2]])
+        pulls = [*((states[:-1] + u - before) @ Q[0]), np.zeros(3)]
+        for t, theta in enumerate(thetas):
+            yield p[t], answer(theta, p[t + 1], pulls[t], pulls[t + 1])
+    return "a state that is remembered is paid for twice"

@@ -1,0 +1,133 @@
+"""Exercises on robustness tables, schemes and fair trials that check themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pidbook.check.judge import Answer, Cases, exercise
+from pidlib.theory.systems import orthogonal_system
+
+
+@exercise("subtract the projection on u from each random vector; then scale to the norm of u")
+def same_size(answer: Answer) -> Cases:
+    """Check a function (u, directions) -> placebo of the norm of u, at a right angle to it."""
+    for seed in range(4):
+        u, v = np.random.default_rng(seed).standard_normal((2, 5, 8))
+        side = v - u * ((u * v).sum(1) / (u * u).sum(1))[:, None]
+        size = np.linalg.norm(u, axis=1) / np.linalg.norm(side, axis=1)
+        yield side * size[:, None], answer(u, v)
+    return "of the control it keeps the length and nothing else"
+
+
+@exercise("100 times: mean of the control less mean over rows and placebos")
+def beyond_placebo(answer: Answer) -> Cases:
+    """Check a function (control, placebos) -> gain of a control over its placebos, in points."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        control, placebos = random.random(30) < 0.6, random.random((3, 30)) < 0.4
+        yield 100 * (control.mean() - placebos.mean()), answer(control, placebos)
+    return "resample the rows of both together for its interval"
+
+
+@exercise("won - lost = n gain and won + lost = n flips; solve for n")
+def rows_needed(answer: Answer) -> Cases:
+    """Check a function (gain, flips) -> fewest rows that show a gain at 95 %."""
+    for gain, flips in ((0.02, 0.2), (0.05, 0.3), (0.1, 0.3), (0.01, 0.1)):
+        yield np.ceil(round(3.84 * flips / gain**2, 9)), answer(gain, flips)
+    return "half the gain needs four times the rows"
+
+
+@exercise("add up the gains of the terms that see it; the control removes 1 - alpha times that")
+def direction_left(answer: Answer) -> Cases:
+    """Check a function (outside, gains, alpha) -> factor that a scheme leaves of a direction."""
+    for outside, gains, alpha in (
+        ([True], [0.5], 0.0),
+        ([True, False], [0.5, 0.5], 0.1),
+        ([False, True, True], [0.2, 0.3, 0.5], 0.2),
+        ([True, True, True], [0.5, 0.5, 0.5], 0.0),
+        ([False], [1.0], 0.3),
+    ):
+        total = sum(gain for gain, far in zip(gains, outside, strict=True) if far)
+        yield 1 - (1 - alpha) * total, answer(outside, gains, alpha)
+    return "with gains that sum to 1 no direction is overshot"
+
+
+@exercise("the length of P control is its gain times that of Q_P x; set the two lengths equal")
+def equal_length(answer: Answer) -> Cases:
+    """Check a function (x, Q_P, Q_D) -> gain at which P control is as long as P-D control."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        bases = [np.linalg.qr(random.standard_normal((6, k)))[0] for k in (4, 2)]
+        Q_P, Q_D = (np.eye(6) - V @ V.T for V in bases)
+        x = random.standard_normal(6)
+        both = np.linalg.norm((Q_P + Q_D) @ x / 2)
+        yield both / np.linalg.norm(Q_P @ x), answer(x, Q_P, Q_D)
+    return "a larger control can win by its size alone"
+
+
+@exercise("a text counts when its whole column is right; then the mean over the texts")
+def worst_case(answer: Answer) -> Cases:
+    """Check a function right -> share of texts that withstand every attack."""
+    for seed in range(4):
+        right = np.random.default_rng(seed).random((3, 40)) < 0.7
+        yield right.all(axis=0).mean(), answer(right)
+    return "it is at most the smallest accuracy, and usually below it"
+
+
+@exercise("each text by itself first: all of its runs must fail; then the mean")
+def withstanding(answer: Answer) -> Cases:
+    """Check a function (chances, runs) -> share of texts that an attack run `runs` times leaves."""
+    for seed in range(4):
+        chances = np.random.default_rng(seed).random(30)
+        yield np.mean((1 - chances) ** (seed + 1)), answer(chances, seed + 1)
+    return "texts differ, so more is left than the mean chance would say"
+
+
+@exercise("the mean of x - V_P V_P' x and x - V_D V_D' x, times -(1 - alpha)")
+def pd_control(answer: Answer) -> Cases:
+    """Check a function (x, V_P, V_D, alpha) -> u, the averaged P-D control of one state."""
+    for seed in range(4):
+        V_P, V_D = (orthogonal_system(7, 3, 1, seed + k).bases[0] for k in (0, 50))
+        random = np.random.default_rng(seed)
+        x, alpha = random.standard_normal(7), random.random()
+        Q = np.eye(7) - (V_P @ V_P.T + V_D @ V_D.T) / 2
+        yield -(1 - alpha) * Q @ x, answer(x, V_P, V_D, alpha)
+    return "two thin products per state, and no d x d matrix"
+
+
+@exercise("won: first wrong and second right; lost: the other way round")
+def paired_counts(answer: Answer) -> Cases:
+    """Check a function (first, second) -> (won, lost, gain in points)."""
+    for seed in range(4):
+        first, second = np.random.default_rng(seed).random((2, 40)) < 0.6
+        won, lost = (~first & second).sum(), (first & ~second).sum()
+        yield (won, lost, 100 * (won - lost) / 40), answer(first, second)
+    return "rows on which both agree say nothing about which is better"
+
+
+@exercise("place after place, convolve the counts with [1, n - 1]; then add up the first ones")
+def texts_allowed(answer: Answer) -> Cases:
+    """Check a function (sizes, most) -> texts with at most so many words swapped."""
+    for sizes, most in (([3, 4], 1), ([3, 4], 2), ([2, 3, 1, 7], 2), ([], 1), ([6] * 5, 3)):
+        counts = np.array([1.0])
+        for n in sizes:
+            counts = np.convolve(counts, [1, n - 1])
+        yield counts[: most + 1].sum(), answer(sizes, most)
+    return "with all of them allowed it is the product of the sizes"
+
+
+@exercise("an open row is wrong at the least, and right at the most")
+def robust_between(answer: Answer) -> Cases:
+    """Check a function right -> least and most share of robust rows."""
+    for right in ([True, False, None, True], [None, None], [True], [False, None, False]):
+        least, open_rows = right.count(True), right.count(None)
+        yield [least / len(right), (least + open_rows) / len(right)], answer(right)
+    return "rows above the cap make an interval, not an error"
+
+
+@exercise("solve s = v t + (1 - v) f for v; then clip it to 0 and 1")
+def share_valid(answer: Answer) -> Cases:
+    """Check a function (s, t, f) -> share of valid texts by a judge that errs."""
+    for s, t, f in ((0.5, 0.9, 0.1), (0.95, 0.9, 0.1), (0.05, 0.9, 0.1), (0.3, 0.8, 0.2)):
+        yield np.clip((s - f) / (t - f), 0, 1), answer(s, t, f)
+    return "the nearer t and f, the less the judge says"

@@ -1,0 +1,77 @@
+"""Exercises on language models under control."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pidbook.check.judge import Answer, Cases, exercise
+
+
+@exercise("softmax of each row, then the sum over words of p (log p - log q), summed over the rows")
+def divergence(answer: Answer) -> Cases:
+    """Check a function (logits p, logits q), both (tokens, words) -> sum of KL(p || q) over tokens."""
+    random = np.random.default_rng(0)
+    for shape in ((1, 3), (4, 7)):
+        a, b = random.normal(size=(2, *shape))
+        log_p, log_q = (x - np.log(np.exp(x).sum(-1, keepdims=True)) for x in (a, b))
+        yield float((np.exp(log_p) * (log_p - log_q)).sum()), answer(a, b)
+        yield 0.0, answer(a, a + 5.0)
+    return "adding a number to all logits changes nothing"
+
+
+@exercise("first sum over the texts, then divide: one minus what is left over what there was")
+def share_won(answer: Answer) -> Cases:
+    """Check a function (gaps without control, with it), each (texts,) -> share of the gap won back."""
+    for bare, held in (
+        ([2.0, 2.0], [1.0, 1.0]),
+        ([4.0, 1.0], [1.0, 2.0]),
+        ([1.0, 3.0], [2.0, 4.0]),
+    ):
+        yield 1 - sum(held) / sum(bare), answer(np.array(bare), np.array(held))
+    return "a text with hardly any gap would spoil a mean of ratios"
+
+
+@exercise(
+    "count the real tokens from the left with a cumulative sum; keep those beyond the first k"
+)
+def later_tokens(answer: Answer) -> Cases:
+    """Check a function (mask, k) -> mask without the first k real tokens of each row."""
+    mask = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [0, 1, 0, 0, 0]])
+    for k in (0, 1, 2):
+        yield ((mask.cumsum(1) > k) & (mask > 0)).astype(int).tolist(), answer(mask, k)
+    return "padding on either side, and rows that are shorter than k"
+
+
+@exercise("what nu^T x lacks of b, if anything, along nu, over |nu|^2")
+def half_space_push(answer: Answer) -> Cases:
+    """Check a function (x, nu, b) -> the shortest u, nu^T (x + u) >= b; x (tokens, d), nu (d,)."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        x, nu, b = random.normal(size=(5, 3)), random.normal(size=3), float(random.normal())
+        lacking = np.maximum(b - x @ nu, 0) / (nu @ nu)
+        yield lacking[:, None] * nu, answer(x, nu, b)
+    return "where the state is inside already, nothing is pushed: it is measured first"
+
+
+@exercise(
+    "u_t = k_P e_t + k_I (e_0 + ... + e_t) + k_D (e_t - e_{t-1}), and no D at the first block"
+)
+def pid_pushes(answer: Answer) -> Cases:
+    """Check a function (errors (T, d), k_P, k_I, k_D) -> pushes (T, d)."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        e, (p, i, d) = random.normal(size=(6, 3)), random.uniform(0, 1, 3)
+        steps = np.diff(e, axis=0, prepend=e[:1])
+        yield p * e + i * e.cumsum(0) + d * steps, answer(e, p, i, d)
+    return "all of it is known before the first prompt: no state is measured when it runs"
+
+
+@exercise("per block the mean over tokens of |u|^2 / |x|^2; then the sum over blocks")
+def push_size(answer: Answer) -> Cases:
+    """Check a function (u, x), both (T, tokens, d) -> the size of a control."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        u, x = random.normal(size=(2, 3, 4, 5))
+        shares = (u**2).sum(-1) / (x**2).sum(-1)
+        yield float(shares.mean(1).sum()), answer(u, x)
+    return "a mean of ratios: no single long state decides"

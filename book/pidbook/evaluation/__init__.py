@@ -1,0 +1,5 @@
+"""What the book measured, and how it is read."""
+
+from pidlib._doors import lazy_door
+
+__getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

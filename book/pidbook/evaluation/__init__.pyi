@@ -1,0 +1,53 @@
+from .certificates import (
+    certified as certified,
+    smoothing_shift as smoothing_shift,
+    total_variation as total_variation,
+)
+from .contrast import (
+    by_kind as by_kind,
+    of_rows as of_rows,
+    still_entailed as still_entailed,
+)
+from .contrast_rows import (
+    contrast_pairs as contrast_pairs,
+)
+from .paper import (
+    ATTACKS as ATTACKS,
+    OURS as OURS,
+    paper_table as paper_table,
+    recorded_trials as recorded_trials,
+    robustness_rows as robustness_rows,
+    scheme_rows as scheme_rows,
+)
+from .results import (
+    is_stale as is_stale,
+    read_result as read_result,
+)
+from .sizes import (
+    RANKS as RANKS,
+    TOKENS as TOKENS,
+    random_model as random_model,
+    size_cost as size_cost,
+)
+from .timing import (
+    control_cost as control_cost,
+)
+from .trial_results import (
+    ADAPTIVE as ADAPTIVE,
+    CONTROLS as CONTROLS,
+    RESTARTED as RESTARTED,
+    WIDENED as WIDENED,
+    answers as answers,
+    control_name as control_name,
+    gains_over_none as gains_over_none,
+    proportions as proportions,
+    recorded_trial as recorded_trial,
+    stored_rows as stored_rows,
+    unpack as unpack,
+)
+from .word_game import (
+    SEARCHES as SEARCHES,
+    Asked as Asked,
+    WordGame as WordGame,
+    search_words as search_words,
+)

@@ -1,0 +1,42 @@
+from .colours import (
+    ESTIMATE as ESTIMATE,
+    INK as INK,
+    LOSS as LOSS,
+    NOISE as NOISE,
+    OURS as OURS,
+    PALETTE as PALETTE,
+    PAPER as PAPER,
+    SEEN as SEEN,
+)
+from .comparisons import (
+    dumbbells as dumbbells,
+    gain_panels as gain_panels,
+    heatmap as heatmap,
+)
+from .diagram import (
+    network_diagram as network_diagram,
+)
+from .plots import (
+    curves as curves,
+    gain_bar as gain_bar,
+    gain_plot as gain_plot,
+    name_ends as name_ends,
+)
+from .radar import (
+    radar_choice as radar_choice,
+    radar_grid as radar_grid,
+    radar_plotly as radar_plotly,
+)
+from .slider import (
+    slider as slider,
+)
+from .style import (
+    look as look,
+    tidy as tidy,
+    use_book_style as use_book_style,
+)
+from .tables import (
+    Table as Table,
+    counts_table as counts_table,
+    table as table,
+)

@@ -1,0 +1,47 @@
+from .assumptions import (
+    leak as leak,
+    residual_gap as residual_gap,
+    violated_errors as violated_errors,
+)
+from .augmented import (
+    Complements as Complements,
+    clean_complements as clean_complements,
+    fitted_complements as fitted_complements,
+    history_cost as history_cost,
+    history_dense as history_dense,
+    history_riccati as history_riccati,
+    history_rollout as history_rollout,
+)
+from .chains import (
+    chain_msa as chain_msa,
+    chain_sweep as chain_sweep,
+    quadratic_loss as quadratic_loss,
+)
+from .law_comparison import (
+    averaged_law as averaged_law,
+    bent_contest as bent_contest,
+    contest as contest,
+    myopic_law as myopic_law,
+    relaxed_law as relaxed_law,
+    residual_law as residual_law,
+)
+from .manifolds import (
+    bent_curve as bent_curve,
+    curve_cloud as curve_cloud,
+)
+from .plants import (
+    Plant as Plant,
+    closed_loop as closed_loop,
+    respond as respond,
+    steady_error as steady_error,
+)
+from .pontryagin import (
+    basic_msa as basic_msa,
+    basic_threshold as basic_threshold,
+    gradient_msa as gradient_msa,
+    heavy_ball as heavy_ball,
+    hessian_eigenvalues as hessian_eigenvalues,
+    history_sweep as history_sweep,
+    step_bound as step_bound,
+    sweep as sweep,
+)

@@ -1,0 +1,28 @@
+"""Rows that experiments fit on, and rows that they choose settings on."""
+
+from __future__ import annotations
+
+from datasets import Dataset
+
+from pidlib.data.nli import hold_out, load_nli
+
+HELD_OUT = 1000
+
+
+def fit_rows(data: str, n: int) -> Dataset:
+    """Return the pairs that subspaces are fitted on when a model is judged on `data`.
+
+    Captions: the training split. All else: SNLI's validation file without the held-out
+    pairs, as in the training.
+    """
+    if data == "captions":
+        return load_nli("captions", split="train", n=n)
+    kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
+    return kept.select(range(min(n, len(kept))))
+
+
+def held_rows(data: str) -> Dataset:
+    """Rows that settings are chosen on: neither fitted on nor tested on."""
+    if data == "captions":
+        return load_nli("captions", split="validation", n=HELD_OUT)
+    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]
