@@ -8,8 +8,8 @@ import pytest
 
 import experiments.conditions as conditions
 import experiments.fine_tuning as fine_tuning
+import experiments.run_trial as records
 import pidlib.attacks.components as parts
-from experiments import record as records
 from experiments.experiment import read_experiment, record
 from experiments.rows import held_rows
 from experiments.run_trial import RunningTrial, TrialRun

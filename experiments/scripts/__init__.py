@@ -1,0 +1,1 @@
+"""One flat script a recorded result; its constants are its configuration."""
