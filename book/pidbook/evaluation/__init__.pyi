@@ -29,6 +29,11 @@ from .sizes import (
     random_model as random_model,
     size_cost as size_cost,
 )
+from .tidy import (
+    accuracy_table as accuracy_table,
+    gains_table as gains_table,
+    load_result as load_result,
+)
 from .timing import (
     control_cost as control_cost,
 )

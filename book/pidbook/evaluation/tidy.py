@@ -1,0 +1,110 @@
+"""Recorded answers as tidy tables: a row for each control and each set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pidbook.evaluation.results import read_result
+from pidbook.evaluation.trial_results import ADAPTIVE, RESTARTED, WIDENED, answers
+from pidlib.evaluation.accuracy import Paired, compare, conclude
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+CLEAN = "clean"
+THREATS = {ADAPTIVE: "adaptive", RESTARTED: "restarted", WIDENED: "widened"}
+
+
+def load_result(name: str) -> dict[str, Any]:
+    """Return the recorded result of a name, such as "trial-snli-test-minilm-nli"."""
+    return read_result(RESULTS / f"{name}.json")
+
+
+def accuracy_table(result: Mapping[str, Any]) -> pd.DataFrame:
+    """Return right answers: columns control, set, threat, attack, n, right, accuracy (in %)."""
+    import pandas as pd
+
+    rows = [
+        {"control": control, "set": key, **_threat(key), "n": count["n"], "right": count["right"]}
+        for control, sets in result["counts"].items()
+        for key, count in sets.items()
+    ]
+    table = pd.DataFrame(rows)
+    table["accuracy"] = 100 * table["right"] / table["n"]
+    return table
+
+
+def gains_table(
+    result: Mapping[str, Any], over: str = "none", rows: int | None = None
+) -> pd.DataFrame:
+    """Return paired comparisons of every control with one condition, row by row.
+
+    Parameters
+    ----------
+    result : mapping, with answers of each row
+    over : str, the condition that the others are compared with
+    rows : int, optional; only so many rows, the first
+
+    Returns
+    -------
+    DataFrame
+        control, set, threat, attack, n, right; then in points gain, low and high (95 %, unadjusted);
+        won and lost (rows), p (exact McNemar), and answer, the word of `conclude` over all sets of
+        one control and threat.
+    """
+    import pandas as pd
+
+    if over not in result["examples"]:
+        raise ValueError(f"no condition {over!r}; there are {sorted(result['examples'])}")
+    records = []
+    for control in result["examples"]:
+        if control == over:
+            continue
+        pairs: dict[str, Paired] = {}
+        for key in result["examples"][control]:
+            bare = key.removeprefix(ADAPTIVE)
+            if bare not in result["examples"][over]:
+                continue
+            found = answers(result, control, key)[:rows]
+            pairs[key] = compare(answers(result, over, bare)[: len(found)], found)
+        words = _words(pairs)
+        for key, pair in pairs.items():
+            low, high = pair.interval()
+            records.append(
+                {
+                    "control": control,
+                    "set": key,
+                    **_threat(key),
+                    "n": pair.n,
+                    "right": int(answers(result, control, key)[:rows].sum()),
+                    "gain": 100 * pair.gain,
+                    "low": 100 * low,
+                    "high": 100 * high,
+                    "won": pair.won,
+                    "lost": pair.lost,
+                    "p": pair.p,
+                    "answer": words[key],
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def _words(pairs: Mapping[str, Paired]) -> dict[str, str]:
+    """The word for each set, corrected over the sets of one threat."""
+    words: dict[str, str] = {}
+    for threat in {_threat(key)["threat"] for key in pairs}:
+        words |= conclude({key: p for key, p in pairs.items() if _threat(key)["threat"] == threat})
+    return words
+
+
+def _threat(key: str) -> dict[str, str]:
+    """Threat and attack of a set by its name."""
+    for prefix, threat in THREATS.items():
+        if key.startswith(prefix):
+            return {"threat": threat, "attack": key.removeprefix(prefix)}
+    if key == CLEAN:
+        return {"threat": CLEAN, "attack": ""}
+    return {"threat": "transfer", "attack": key}
