@@ -67,7 +67,7 @@ lab: $(STAMP)
 	$(PY) -m jupyter lab README.md --ServerApp.root_dir=. --LabApp.app_settings_dir=tools/lab
 
 bench: $(STAMP)
-	for name in bench-theory bench bench-fit bench-cost; do $(PY) -m experiments run $$name || exit; done
+	for name in bench bench-cost; do $(PY) -m experiments run $$name || exit; done
 
 # PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
 canary: $(STAMP)

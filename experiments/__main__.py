@@ -1,4 +1,4 @@
-"""Command line: `python -m experiments run | train | budget`."""
+"""Command line: `python -m experiments list | run | train | budget`."""
 
 from __future__ import annotations
 
@@ -51,6 +51,20 @@ def run_config(
             gain = str(gains.get(key, ""))
             rows.append({"condition": condition, "set": key, "right": str(share), "gain": gain})
     show(result, as_json, rows)
+
+
+@app.command("list")
+def list_names(as_json: AsJson = False) -> None:
+    """List the experiments; one that is frozen was measured once, and names its last commit.
+
+    Example: python -m experiments list
+    """
+    from experiments.experiment import frozen, known_names
+
+    said = dict.fromkeys(known_names(), "can be run here")
+    said |= {name: f"frozen at {commit}" for name, commit in frozen().items()}
+    rows = [{"name": name, "state": said[name]} for name in sorted(said)]
+    show({"experiments": rows}, as_json, rows)
 
 
 @app.command()

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from experiments.encoding import CHOSEN as ENCODING, encoding_of
 from experiments.experiment import Report, once
 from experiments.fine_tuning import choose_fine_tuning
-from experiments.rivals.encoding import CHOSEN as ENCODING, encoding_of
 from experiments.rows import fit_rows, held_rows
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial
 from pidbook.estimation.selection import RHOS, choose

@@ -18,38 +18,19 @@ from pidlib.io.files import as_json, write_json
 from pidlib.io.strict_json import explained
 
 CONFIGS = Path(__file__).parent / "configs"
+FROZEN = Path(__file__).parent / "frozen.toml"
 EXPERIMENTS = {
     "trial": "experiments.run_trial.TrialRun",
     "wiener": "experiments.run_trial.TrialRun",
     "pmp": "experiments.pmp.PontryaginTrial",
     "contrast": "experiments.words.contrast.ContrastTrial",
-    "fresh": "experiments.words.fresh.FreshTrial",
-    "by-answer": "experiments.words.by_answer.ByAnswer",
     "exact": "experiments.words.exact.ExactTrial",
     "frontier": "experiments.words.frontier.FrontierTrial",
-    "rivals": "experiments.rivals.trial.RivalsTrial",
-    "tradeoff": "experiments.words.tradeoff.TradeoffTrial",
-    "closed-form": "experiments.words.closed_form.ClosedForm",
-    "then-and-now": "experiments.words.then_and_now.ThenAndNow",
     "worst": "experiments.words.worst.WorstTrial",
-    "validity": "experiments.words.validity.ValidityTrial",
-    "showcase": "experiments.showcase.Showcase",
-    "healing": "experiments.writers.healing.Healing",
-    "vision": "experiments.beyond.vision.Vision",
-    "fairness": "experiments.beyond.fairness.Fairness",
-    "jacobians": "experiments.beyond.jacobians.JacobianTrial",
-    "gains": "experiments.beyond.gain_search.GainSearch",
-    "steering": "experiments.beyond.steering.SteeringTrial",
-    "optimal-attack": "experiments.beyond.optimal_attack.OptimalAttackTrial",
     "anatomy": "experiments.benchmarks.anatomy.Anatomy",
-    "theory": "experiments.benchmarks.theory.TheoryBenchmark",
     "control": "experiments.benchmarks.control.ControlBenchmark",
-    "fit": "experiments.benchmarks.fit.FitBenchmark",
     "sizes": "experiments.benchmarks.sizes.SizesBenchmark",
-    "exhaustive": "experiments.benchmarks.exhaustive.ExhaustiveBenchmark",
-    "scale": "experiments.benchmarks.scale.ScaleBenchmark",
     "peers": "experiments.benchmarks.peers.PeersBenchmark",
-    "faults": "experiments.benchmarks.faults.FaultsBenchmark",
 }
 Report = Callable[[str], None]  # gets a line of progress
 
@@ -125,12 +106,26 @@ def one_by_one(
             yield json.loads(answer)
 
 
+def known_names() -> list[str]:
+    """Names of the configurations that can be run."""
+    return sorted(path.stem for path in CONFIGS.glob("*.toml"))
+
+
+def frozen() -> dict[str, str]:
+    """What was measured once and has left the tree: by name, the last commit that holds it."""
+    return tomllib.loads(FROZEN.read_text(encoding="utf-8"))
+
+
 def read_experiment(config: str | Path) -> Experiment:
     """Read a configuration: the name of one in `configs`, or a path; a wrong field is named."""
     path = _path(config)
     if not path.is_file():
-        known = sorted(p.stem for p in CONFIGS.glob("*.toml"))
-        raise FileNotFoundError(f"no configuration {str(config)!r}; known: {known}")
+        if commit := frozen().get(str(config)):
+            raise ValueError(
+                f"{config} was measured once and has left the tree; to run it again: "
+                f"git checkout {commit}, make env, .venv/bin/python -m experiments run {config}"
+            )
+        raise FileNotFoundError(f"no configuration {str(config)!r}; known: {known_names()}")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

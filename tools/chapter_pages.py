@@ -1,6 +1,6 @@
 """Pages made of what the chapters hold, as MyST text: the exercises, and the status.
 
-Also on the page of the status: the result files, and what the canary recorded.
+Also what the canary recorded, and what was measured: the result files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 import chapters
 from chapters import DIFFICULTIES, Chapter
 from contents import RESULTS, ROOT, number, read_record, table
+from experiments.experiment import frozen
 
+SENTENCES = ROOT / "book" / "measured.toml"
 CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
 CHECKS = ROOT / "book" / "checks.json"  # by tools/suite.py
 VERSIONS = ROOT / "book" / "versions.json"  # measured by tests/models/test_versions.py
@@ -103,21 +105,47 @@ def circumstances(run: dict[str, Any]) -> str:
     )
 
 
-def results() -> str:
-    """Result files that pages read: rows, minutes, date, and the commands."""
-    files = {path.name: read_record(path) for path in sorted(RESULTS.glob("*.json"))}
+def sentences() -> dict[str, str]:
+    """What each result file holds, by its name."""
+    return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
+
+
+def measured() -> str:
+    """Every result file: what it holds, rows, minutes, date, the command, the commit if frozen."""
+    paths = sorted(RESULTS.glob("*.json"), key=lambda path: path.stem)
+    results = {path.stem: read_record(path) for path in paths}
+    commits = frozen()
+    live = {name: of for name, of in results.items() if name not in commits}
+    parts = ["## Can be run again", result_table(live), commands(live)]
+    for commit in dict.fromkeys(commits.values()):
+        once = {name: results[name] for name, at in commits.items() if at == commit}
+        said = f"Commit `{commit}` is the last that holds what these were measured with."
+        first = f"git checkout {commit}\nmake env\n"
+        parts += [f"## Frozen at {commit[:12]}", said, result_table(once), commands(once, first)]
+    return "\n\n".join(parts)
+
+
+def result_table(results: dict[str, dict[str, Any]]) -> str:
+    """One line for each result file."""
+    said = sentences()
     rows = [
         {
-            "file": f"`{name}`",
+            "result": f"`{name}`",
+            "what it holds": said[name],
             "rows": f"{result['data']['n']:,}" if result["data"]["n"] else "",
             "minutes": f"{result['seconds'] / 60:,.1f}",
             "cores": result["machine"]["cores"],
             "date": result["date"],
         }
-        for name, result in files.items()
+        for name, result in results.items()
     ]
-    commands = "\n".join(f"# {name}\n{result['command']}" for name, result in files.items())
-    return f"{table(rows)}\n\n:::{{dropdown}} Commands\n```bash\n{commands}\n```\n:::"
+    return table(rows)
+
+
+def commands(results: dict[str, dict[str, Any]], first: str = "") -> str:
+    """The commands of some results, folded, after what has to be typed first."""
+    lines = "\n".join(f"# {name}\n{result['command']}" for name, result in results.items())
+    return f":::{{dropdown}} Commands\n```bash\n{first}{lines}\n```\n:::"
 
 
 def canary(runs: dict[str, dict[str, Any]] | None = None) -> str:

@@ -16,13 +16,16 @@ import api_pages
 import chapter_pages
 from contents import ROOT
 
-READ = ("pidlib/**/*.py", "notebooks/*.ipynb", "book/results/*.json", "book/*.json", "tools/*.py")
+READ = (
+    "pidlib/**/*.py", "notebooks/*.ipynb", "book/results/*.json", "book/*.json", "book/*.toml",
+    "experiments/*.toml", "tools/*.py",
+)  # fmt: skip
 TABLES = {
     "door": api_pages.front_door,
     "modules": api_pages.overview,
     "exercises": chapter_pages.exercises,
     "status": chapter_pages.status,
-    "results": chapter_pages.results,
+    "measured": chapter_pages.measured,
     "canary": chapter_pages.canary,
     "left-out": chapter_pages.left_out,
     "versions": chapter_pages.versions,

@@ -39,15 +39,17 @@ def groups(names: list[str]) -> list[str]:
 
 def item(name: str, names: list[str], folder: Path) -> str:
     """What one file, or one group of logs, says of itself."""
+    from experiments.experiment import frozen  # all three are slow to import, for few pages
     from pidbook.evaluation.results import read_result
-    from pidlib.attacks.outcomes import read_outcomes  # slow to import, and few pages need it
+    from pidlib.attacks.outcomes import read_outcomes
 
     if not name.endswith(".jsonl"):
         result = read_result(folder / name)
-        data = result["data"]
+        data, commit = result["data"], frozen().get(name.removesuffix(".json"))
+        at = f", frozen at commit {code(commit[:12])}" if commit else ""
         return (
             f"{code(name)}: {circumstances(result, data.get('name'), data.get('n'))}. "
-            f"Recorded by {code(result['command'])}"
+            f"Recorded by {code(result['command'])}{at}"
         )
     start, end = name.split("*")
     logs = [read_outcomes(folder / n) for n in names if n.startswith(start) and n.endswith(end)]

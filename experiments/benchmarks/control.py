@@ -1,7 +1,9 @@
-"""What a controller costs: seconds and memory of the fit, time of the control and of attacks."""
+"""What a controller costs: seconds and memory of the fit, and time of the control."""
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -11,12 +13,9 @@ from typing import Any
 
 import torch
 
-from experiments.benchmarks.attacks import attack_pace, compare_wrappers
-from experiments.benchmarks.scale import peak_mb
 from experiments.experiment import Experiment, Report
 from pidbook.evaluation.results import configuration_hash
 from pidbook.evaluation.timing import control_cost
-from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.models import load_model
 from pidlib.pid import PIDController
@@ -34,17 +33,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class ControlBenchmark(Experiment):
-    """Fits of some sizes, controllers on 128 captions, and attacks on few of them."""
+    """Fits of some sizes, and controllers on 128 captions."""
 
     sizes: tuple[int, ...] = (500, 1000, 2000)
     rounds: int = 25
     settings: dict[str, dict[str, str | float]] = field(default_factory=lambda: SETTINGS)
-    pairs: int = 10
 
     name = "bench"
 
     def run(self, results: Path, runs: Path, report: Report) -> dict[str, Any]:
-        """Measure fit, control and attack on captions."""
+        """Measure fit and control on captions."""
         fits = []
         for size in self.sizes:
             fits.append(fit_cost(size))
@@ -68,28 +66,8 @@ class ControlBenchmark(Experiment):
                 "fits": fits,
                 "controls": controls,
                 "control": controls["P-D 99 %"],
-                "attacks": {r: self._attack(model, tokenizer, texts, r, report) for r in RECIPES},
             },
         }
-
-    def _attack(
-        self, model: Any, tokenizer: Any, texts: Any, recipe: str, report: Report
-    ) -> dict[str, Any]:
-        """Pace of an attack, and of the same attacks through TextAttack's own wrapper."""
-        pace = attack_pace(model, tokenizer, list(texts)[: 4 * self.pairs], recipe)
-        report(
-            f"{recipe}: {pace.examples:.1f} examples a second, {pace.networks:.0%} of the time "
-            "inside the networks"
-        )
-        if recipe == "a2t":  # stock gradients come with dropout, so outcomes differ
-            return {"pace": pace._asdict()}
-        trial = compare_wrappers(model, tokenizer, list(texts)[: self.pairs], recipe)
-        report(
-            f"{recipe}: {trial.throughput:.1f} times the examples a second of the stock wrapper, "
-            f"same outcomes: {trial.same}"
-        )
-        compared = {**trial._asdict(), "ratio": trial.ratio, "throughput": trial.throughput}
-        return {"pace": pace._asdict(), **compared}
 
 
 def fit_cost(rows: int) -> dict[str, Any]:
@@ -108,3 +86,9 @@ def _one_fit(size: int, threads: int) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     tokens = controller.bases.origin.tokens
     return {"rows": size, "tokens": tokens, "seconds": seconds, "peak_mb": peak_mb()}
+
+
+def peak_mb() -> float:
+    """Most memory that this process has held, in MB of 2^20 bytes."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)

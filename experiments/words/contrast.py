@@ -96,11 +96,6 @@ class Contenders:
         rivals = "spelling", "encoding", "spelling and encoding"
         return "none", control_name("PD", 0.99), *controls, *tuned, *rivals
 
-    @property
-    def longer_fit(self) -> str:
-        """The closed form, fitted on as many rows as the terminal estimate."""
-        return f"{control_name(WIENER, self.trial.mix)}, {TUNED_ON} rows"
-
     def answers(
         self, names: Sequence[str], sets: Mapping[str, Sequence], **about: Any
     ) -> dict[str, Any]:
@@ -144,16 +139,14 @@ class Contenders:
         elif name == terminal:
             control = load_control(f"{self.trial.model}-terminal", model)
         elif name == wiener:
-            control = self._wiener(ESTIMATED_ON[WIENER])
-        elif name == self.longer_fit:
-            control = self._wiener(TUNED_ON)
+            control = self._wiener()
         else:
             raise ValueError(f"no contender {name!r}; known: {list(self.names)}")
         return Condition(model, tokenizer, control, control.summary())
 
-    def _wiener(self, n: int) -> Estimator:
+    def _wiener(self) -> Estimator:
         trial, recorded = self.trial, self.recorded
-        rows, edits = fit_rows(trial.data, n), recorded.edits(trial.mix)
+        rows, edits = fit_rows(trial.data, ESTIMATED_ON[WIENER]), recorded.edits(trial.mix)
         settings = {"rho": trial.rho, "seed": trial.seed}
         return Estimator.fit(recorded.model, recorded.tokenizer, rows, edits, **settings)
 

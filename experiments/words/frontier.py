@@ -22,10 +22,9 @@ from scipy.special import softmax
 
 from experiments.adapters import adapter_model
 from experiments.conditions import COUNTED
+from experiments.encoding import BOTH, encoding_of
 from experiments.experiment import Report
 from experiments.fields import answered
-from experiments.rivals.encoding import encoding_of
-from experiments.rivals.words import BOTH
 from experiments.rows import fit_rows
 from experiments.words.contrast import COUNTERFACTUAL, Contenders, ContendersTrial
 from experiments.words.worst import swaps

@@ -34,7 +34,6 @@ from pidlib.hooks import Blocks, Control, find_blocks, read_states
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import Static
-from pidlib.theory.wiener import Affine
 
 # Largest singular value that a map may have, about twice that of any honest fit: 1.24 in the
 # control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
@@ -198,18 +197,6 @@ class Estimator(Controller):
             raise ValueError(f"rank is {rank!r}; give a number from 1 to {self.origin.width}")
         estimates = {t: estimate.of_rank(rank) for t, estimate in self.estimates.items()}
         return replace(self, estimates=estimates, rank=rank)
-
-    def measured_on(
-        self, model: nn.Module, tokenizer: Any, rows: Sequence[Mapping[str, Any]], perturb: Perturb
-    ) -> Estimator:
-        """Return the same maps with their errors on this text, which `diagnose` then tells."""
-        blocks, skip = find_blocks(model, self.origin.block_list), {"skip_first": self.skip_first}
-        maps = {t: Affine(of.A.numpy(), of.b.numpy()) for t, of in self.estimates.items()}
-        new = fit_estimates(
-            blocks, tokenizer, as_rows(rows), perturb, maps, lambda t, _: maps[t], **skip
-        )
-        fits = {t: replace(of, fit=new[t].fit) for t, of in self.estimates.items()}
-        return replace(self, estimates=fits)
 
     def carried_to(self, model: nn.Module) -> Estimator:
         """Return the same maps for another model of that shape, such as one trained with them in place."""

@@ -217,7 +217,7 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     if not base > 0:
         return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, whole, (1, 1, 1))
     greedy, greedy_texts = _greedy(of, margins, base)  # on its own account
-    beam = searched(of, answered, first=whole).held  # what it meets need not be asked again
+    beam = _beam(of, answered)  # what it meets need not be asked again
     none, counts = (0,) * len(of.sizes), (greedy_texts, len(memory))
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
     harm = answered([of.written(choice) for choice in grown([none], of.sizes)])
@@ -304,43 +304,14 @@ def _greedy(of: Choices, margins: Margins, base: float) -> tuple[tuple[bool, ...
     return tuple(held), len(memory) + len(without)
 
 
-class Searched(NamedTuple):
-    """A beam's end: right as written, right under texts met by `LEVELS`, least margin's text, count."""
-
-    clean: bool
-    held: tuple[bool, ...]
-    worst: str
-    asked: int
-
-
-def searched(
-    of: Choices, margins: Margins, guide: Margins | None = None, first: int = 16
-) -> Searched:
-    """Change a further word in each step, of the `WIDTH` most harmful texts of the last one.
-
-    Every swap of one word is met. A guide, such as the margins of the model without the rival,
-    says in which order the texts of a step are asked; the order saves answers and decides nothing
-    but which wrong answer is met first. `first` texts are asked at once, then twice as many.
-    """
-    lowest, worst = float(margins([of.text])[0]), of.text
-    asked, held = 1, []
-    if lowest <= 0:
-        return Searched(False, (False,) * len(LEVELS), worst, asked)
-    kept = [(0,) * len(of.sizes)]
+def _beam(of: Choices, margins: Margins) -> tuple[bool, ...]:
+    """Change a further word in each step, of the `WIDTH` most harmful texts of the last one."""
+    kept, held = [(0,) * len(of.sizes)], []
     for _ in of.sizes:
         wider = grown(kept, of.sizes)
-        texts = [of.written(choice) for choice in wider]
-        order = range(len(texts)) if guide is None else np.argsort(guide(texts), kind="stable")
-        wider, texts = [wider[k] for k in order], [texts[k] for k in order]
-        values, size = [], first
-        while len(values) < len(texts) and (not values or min(values) > 0):
-            values += margins(texts[len(values) : len(values) + size]).tolist()
-            size *= 2
-        asked += len(values)
-        if min(values) < lowest:
-            lowest, worst = min(values), texts[int(np.argmin(values))]
-        held.append(min(values) > 0)
+        values = margins([of.written(choice) for choice in wider])
+        held.append(bool((values > 0).all()))
         if not held[-1]:
             break
         kept = [wider[k] for k in np.argsort(values, kind="stable")[:WIDTH]]
-    return Searched(True, tuple(all(held[:k]) for k in (1, 2, len(held))), worst, asked)
+    return tuple(all(held[:most]) for most in (1, 2, len(held)))

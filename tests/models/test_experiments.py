@@ -252,7 +252,11 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
         ): "'snli-test' is read from the folder that PIDLIB_DATA_",
         ("run", "magic"): "no configuration 'magic'; known: ['anatomy-snli-test-minilm-nli', ",
         ("run", "trial-captions-minilm-nli", "--only", "deepfool"): "no part 'deepfool'",
-        ("run", "bench-fit", "--only", "judge"): "no part 'judge' of bench-fit",
+        ("run", "bench-cost", "--only", "judge"): "no part 'judge' of bench-cost",
+        (
+            "run",
+            "vision-cnn",
+        ): "vision-cnn was measured once and has left the tree; to run it again",
         ("train", "--name", "gpt"): "unknown adapter 'gpt'",
     }
     for words, message in cases.items():
@@ -262,14 +266,3 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
         assert stop.value.code == 2
         assert message in capsys.readouterr().err
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
-
-
-def test_a_record_of_one_version_of_textattack_is_not_made_with_another(tmp_path):
-    from experiments.words.then_and_now import ThenAndNow
-
-    with pytest.raises(ValueError, match=r"asks for 0.0.1: pip install --no-deps --target old"):
-        ThenAndNow(textattack="0.0.1").run(tmp_path, tmp_path, print)
-    result = ThenAndNow(n=3, recipes=("textfooler",)).run(tmp_path, tmp_path, print)
-    assert (
-        sum(result["counts"]["textfooler"].values()) == len(result["outcomes"]["textfooler"]) == 3
-    )

@@ -1,13 +1,16 @@
 """Killed at any moment, long work goes on and ends as if nobody had killed it.
 
-Small work is taken up from every state that its files go through; real work is really killed.
+Small work is taken up from every state that its files go through; a fit is really killed.
 """
 
 from __future__ import annotations
 
 import copy
-import re
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,18 +18,15 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import experiments.adapters as adapters
-import experiments.benchmarks.faults as faults
 import pidlib.cli.commands as commands
-from experiments.benchmarks.faults import JOBS, FaultsBenchmark, Job, kill_at_random
-from experiments.experiment import record
 from experiments.training import LoraSettings
-from pidbook.evaluation.results import read_result
+from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli.settings import AttackSettings, FitSettings
 from pidlib.data.labels import LABELS
 from pidlib.io.embedded import embedded_folder
 from pidlib.models import Model
 
-BY_NAME = {job.name: job for job in JOBS}
+FITTING = "control.unfinished/fit.json"
 HALF = '{"half'  # of what was to be written
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
 watchers = []  # told of each change on disk before it is made
@@ -108,68 +108,61 @@ def _train(folder):
     adapters.make_adapter(name, runs, settings, 8, lambda _: None, target, every=0)
 
 
+def _controller(folder):
+    return files_of(folder / "control")
+
+
+def _attacked(folder):
+    """Outcomes in their order; when they were made does not matter."""
+    file = read_outcomes(folder / "outcomes.jsonl")
+    return list(map(repr, file.outcomes)), file.header["configuration"]
+
+
+def _adapter(folder):
+    return (folder / "adapter" / "adapter_model.safetensors").read_bytes()
+
+
 @pytest.mark.parametrize(
-    ("name", "work"),
-    [("fit", _fit), ("fit, terminal cost", _fit_terminal), ("attack", _attack), ("train", _train)],
+    ("work", "outcome", "begin"),
+    [
+        (_fit, _controller, FITTING),
+        (_fit_terminal, _controller, FITTING),
+        (_attack, _attacked, "outcomes.jsonl"),
+        (_train, _adapter, "runs/**/*.safetensors"),
+    ],
 )
-def test_killed_at_any_change_on_disk_work_ends_the_same(name, work, small, tmp_path):
-    job, whole = BY_NAME[name], tmp_path / "whole"
+def test_killed_at_any_change_on_disk_work_ends_the_same(work, outcome, begin, small, tmp_path):
+    whole = tmp_path / "whole"
     whole.mkdir()
     states = states_during(work, whole)
-    wanted, names = job.outcome(whole), set(files_of(whole))
+    wanted, names = outcome(whole), set(files_of(whole))
     begun = 0
     for k, state in enumerate(states):
         here = tmp_path / str(k)
         for place, content in state.items():
             (here / place).parent.mkdir(parents=True, exist_ok=True)
             (here / place).write_bytes(content)
-        begun += any(here.glob(job.begun))
+        begun += any(here.glob(begin))
         work(here)
-        assert job.outcome(here) == wanted and set(files_of(here)) == names, sorted(state)
+        assert outcome(here) == wanted and set(files_of(here)) == names, sorted(state)
     assert begun >= 4 and any(HALF.encode() in b"".join(state.values()) for state in states)
 
 
-@pytest.mark.parametrize(
-    ("name", "n"),
-    [
-        ("fit", 60),
-        pytest.param("attack", 6, marks=pytest.mark.long),
-        pytest.param("train", 24, marks=pytest.mark.long),
-    ],
-)
-def test_two_kills_lose_nothing(name, n, tmp_path):
-    job = BY_NAME[name]
-    command = re.sub(r"--n \d+", f"--n {n}", job.command)  # of the same kind, and shorter
-    found = kill_at_random(job._replace(command=command), 2, tmp_path / "work", seed=3)
-    assert found.kills == 2 and found.lost == []
-    assert found.equal == found.finished >= 1
-
-
-def _stamp(folder):
-    return {"text": (folder / "control").read_text()}
-
-
-def test_what_is_lost_is_told(tmp_path):
-    """The control of the control: outcomes that differ are seen, and a job that fails is named."""
-    turns = iter(["a", "b"])
-
-    def changing(folder):
-        return {"text": next(turns, "b")}
-
-    job = Job("help", "--help", changing, "*")
-    found = kill_at_random(job, 1, tmp_path / "work", seed=1)
-    assert found.lost == ["text"] * found.finished and found.equal == 0
-    wrong = Job("fit", "fit {folder}/control --n 0", _stamp, "*")
-    with pytest.raises(RuntimeError, match="fit ended with 2: error: .*n is 0"):
-        kill_at_random(wrong, 1, tmp_path / "wrong")
-    with pytest.raises(ValueError, match="kills is 0"):
-        kill_at_random(job, 0, tmp_path / "none")
-
-
-def test_the_record_is_a_result_file(tmp_path, monkeypatch):
-    job = Job("help", "--help", lambda folder: {}, "*")
-    monkeypatch.setattr(faults, "JOBS", [job])
-    made = record(FaultsBenchmark(kills=1), tmp_path, report=lambda _: None)
-    assert read_result(tmp_path / "bench-faults.json") == made
-    (one,) = made["counts"]
-    assert one["job"] == "help" and one["kills"] == 1 and one["equal"] == one["finished"]
+def test_a_fit_that_is_really_killed_goes_on(tmp_path):
+    """As soon as it has written down a part of its work, by the signal that nobody hears."""
+    words = [sys.executable, "-m", "pidlib", "fit", "control", "--n", "60"]
+    words += ["--batch-size", "12", "--every", "0"]
+    quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+    environment = {k: v for k, v in os.environ.items() if k != "PIDLIB_DATA_DIR"} | quiet
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    work = subprocess.Popen(words, cwd=killed, env=environment)
+    while not any(killed.glob(FITTING)):
+        assert work.poll() is None, "it ended before it wrote down anything"
+        time.sleep(0.002)
+    work.kill()
+    assert work.wait() == -signal.SIGKILL and not any(killed.glob("control/*"))
+    for folder in (whole, killed):
+        subprocess.run(words, cwd=folder, env=environment, check=True)
+    assert files_of(killed) == files_of(whole)

@@ -1,4 +1,4 @@
-"""A language model under a terminal control, and the trial of what follows a prompt with slips."""
+"""A language model under a terminal control: what it says next after a prompt with slips."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ import pytest
 import torch
 import transformers as tf
 
-from experiments.writers import healing
-from experiments.writers.healing import FOREIGN, Heal, Healing, RunningHealing
-from experiments.writers.slips import FITTED, FUNCTION_WORDS, SLIPS, Slips
-from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_controller
 from pidlib.data.batches import continued
-from pidlib.data.perturbations import RandomEdits, perturbed_rows
+from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.layerwise import changed_rows
-from pidlib.evaluation.placebos import Placebo
-
-PROMPT = {"premise": "The old man is riding a horse on the beach with", "hypothesis": " his dog ."}
 
 
 @pytest.fixture(scope="module")
@@ -109,74 +102,3 @@ def test_bad_settings_are_named(tiny, writer, rows, settings, said):
     given = {"rule": "terminal", "layers": [1], "rows": rows} | settings
     with pytest.raises(ValueError, match=said):
         Estimator.fit(writer, tiny.tokenizer(), given.pop("rows"), RandomEdits(), **given)
-
-
-@pytest.mark.parametrize("kind", SLIPS)
-def test_slips_change_the_prompt_alone(kind):
-    changed, edits = perturbed_rows([PROMPT] * 40, Slips(kind), 0)[7]
-    assert changed["hypothesis"] == PROMPT["hypothesis"] and 0 < len(edits) <= 3
-    old, new = (row["premise"].split() for row in (PROMPT, changed))
-    if kind == "swapped words":
-        assert sorted(old) == sorted(new) and old != new
-    elif kind == "missing words":
-        assert all(old[edit.word].lower() in FUNCTION_WORDS for edit in edits)
-        assert len(new) == len(old) - len(edits)
-    elif kind == "other words":
-        assert SpellingNormaliser()(changed["premise"]) == changed["premise"] != PROMPT["premise"]
-
-
-def test_a_mixed_slip_is_one_of_those_fitted():
-    texts = {row["premise"] for row, _ in perturbed_rows([PROMPT] * 60, Slips("mixed"), 0)}
-    assert len(texts) > 30 and FITTED == SLIPS[:3]
-    with pytest.raises(ValueError, match="unknown slip 'typo'"):
-        Slips("typo")
-
-
-@pytest.fixture(scope="module")
-def running(tiny, writer, rows, tmp_path_factory):
-    """The trial on a tiny writer and the words that it knows."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(healing, "load_model", lambda _: (writer, tiny.tokenizer()))
-    patch.setattr(healing, "prompts", lambda names, n: rows[:n])
-    patch.setattr(healing, "BATCH", 4)
-    trial = Healing(n=6, fitted_on=24, closed_on=24, epochs=1, rank=2, states=(1, 2))
-    yield RunningHealing(trial, tmp_path_factory.mktemp("runs"), lambda _: None)
-    patch.undo()
-
-
-def test_scores_are_sums_over_the_continuation(tiny, writer, rows, running):
-    bare = running._scores(Heal(), running.sets["clean"])
-    assert max(bare["divergence"]) < 1e-3  # clean prompts, no control
-    inputs, follows = continued(tiny.tokenizer(), rows[:1])
-    with torch.no_grad():
-        said = writer(**inputs).logits[0].log_softmax(-1)
-    places = follows[0].nonzero()[:, 0].tolist()
-    loss = -sum(float(said[k - 1, inputs["input_ids"][0, k]]) for k in places)
-    assert bare["loss"][0] == pytest.approx(loss, abs=2e-3)
-    assert len(places) == running.tokens[0] == len(rows[0]["hypothesis"].split())
-
-
-def test_another_texts_push_is_its_own_control(writer, rows, fitted, running):
-    """Of a batch of equal texts it is the control itself; else it differs from it."""
-    same = [rows[0]] * 4
-    own, foreign = (running._predicted(same, Heal(fitted, foreign=flag)) for flag in (False, True))
-    assert all(torch.allclose(a, b, atol=1e-5) for (a, _), (b, _) in zip(own, foreign, strict=True))
-    own, foreign = (
-        running._predicted(rows[:4], Heal(fitted, foreign=flag)) for flag in (False, True)
-    )
-    assert not all(
-        torch.allclose(a, b, atol=1e-3) for (a, _), (b, _) in zip(own, foreign, strict=True)
-    )
-
-
-def test_scores_are_computed_once(running, fitted, monkeypatch):
-    heal = Heal(Placebo(fitted, "negative"))
-    first = running.scored(f"x: {FOREIGN}", heal)
-    monkeypatch.setattr(RunningHealing, "_scores", None)
-    assert running.scored(f"x: {FOREIGN}", heal) == first
-    assert set(first["scores"]) == {"clean", *SLIPS}
-
-
-def test_what_is_judged_is_not_fitted_on():
-    with pytest.raises(ValueError, match="'snli-test' is judged"):
-        Healing(sources=("snli-test",))

@@ -7,9 +7,7 @@ import torch
 
 from pidbook.analysis import (
     answer_weights,
-    explained_shares,
     mean_jacobians,
-    predicted_errors,
     push_forward,
 )
 from pidbook.analysis.jacobians import block_functions
@@ -45,47 +43,6 @@ def test_products_and_means_agree_with_whole_jacobians(small):
     for t, J in enumerate(whole):
         exact = torch.stack([J[b, j, :, b, j] for b, j in at]).mean(0).double()
         assert (mean[t] - exact).norm() < 0.05 * exact.norm()
-    often = {key: value.repeat(100, 1) for key, value in inputs.items()}
-    own, diagonal = explained_shares(model, often, mean, draws=4)
-    for t, J in enumerate(whole):
-        every = float((J[mask][:, :, mask] ** 2).sum())
-        each = sum(float((J[b, j, :, b, j] ** 2).sum()) for b, j in at)
-        assert float(diagonal[t]) == pytest.approx(each / every, abs=0.03)
-        assert own[t] < diagonal[t] + 0.03
-
-
-def test_a_small_change_is_predicted_by_the_texts_own_jacobians(small):
-    model, _, inputs, states, mask, _ = small
-    other = {k: v.clone() for k, v in inputs.items()}
-    T, d = len(states) - 1, states[0].shape[-1]
-    eye = torch.eye(d).repeat(T, 1, 1)
-    same = predicted_errors(model, inputs, other, {"mean": 0 * eye})
-    assert float(same.true.detach().max()) < 1e-5
-    other["input_ids"][0, 1] = other["input_ids"][0, 2]
-    moved = predicted_errors(model, inputs, other, {"mean": eye})
-    assert moved.true[0, 0] > 0 and float(moved.true[1].detach().max()) < 1e-5
-    assert torch.equal(moved.missed["mean"], moved.missed["constant"])
-    with torch.no_grad(), find_blocks(model).reading() as values:
-        model(**other)
-    last = (values[-1] - states[-1])[0].norm()
-    assert float(moved.true[0, -1]) == pytest.approx(float(last), rel=1e-4)
-    shorter = {k: v[:, :-1] for k, v in inputs.items()}
-    with pytest.raises(ValueError, match="other lengths"):
-        predicted_errors(model, inputs, shorter, {})
-
-
-def test_a_control_that_removes_everything_leaves_no_predicted_error(small):
-    model, _, inputs, states, _, _ = small
-    other = {k: v.clone() for k, v in inputs.items()}
-    other["input_ids"][0, 1] = other["input_ids"][0, 2]
-    eye = torch.eye(states[0].shape[-1]).repeat(len(states) - 1, 1, 1)
-    free, half, none = (
-        predicted_errors(model, inputs, other, {"mean": eye}, share * eye)
-        for share in (0.0, 0.5, 1.0)
-    )
-    assert torch.allclose(half.size["mean"][:, 2], free.size["mean"][:, 2] / 4)
-    assert torch.allclose(half.size["text"][:, 1], free.size["text"][:, 1] / 2, atol=1e-5)
-    assert float(none.size["text"][:, 1:].max()) == 0 and float(none.true[0, 1]) > 0
 
 
 def test_weights_are_mean_squares_of_the_logits_derivatives(small):

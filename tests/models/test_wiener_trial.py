@@ -8,7 +8,7 @@ import pytest
 
 import experiments.conditions as conditions
 import experiments.fine_tuning as fine_tuning
-import experiments.run_trial as records
+import experiments.run_trial as running_trial
 import pidlib.attacks.components as parts
 from experiments.experiment import read_experiment, record
 from experiments.rows import held_rows
@@ -60,7 +60,7 @@ def few_held_rows():
     """Detectors are scaled on few rows: what they find is tested elsewhere."""
     held = held_rows("captions").select(range(24))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "held_rows", lambda data: held)
+        patch.setattr(running_trial, "held_rows", lambda data: held)
         yield
 
 

@@ -5,19 +5,12 @@ from .jacobians import (
     push_forward as push_forward,
 )
 from .linearisation import (
-    PredictedErrors as PredictedErrors,
     answer_weights as answer_weights,
-    explained_shares as explained_shares,
     mean_jacobians as mean_jacobians,
-    predicted_errors as predicted_errors,
-)
-from .memory import (
-    memory_shares as memory_shares,
 )
 from .steering import (
     Steering as Steering,
     concept_states as concept_states,
-    sequential_pushes as sequential_pushes,
     steering_of_size as steering_of_size,
     steering_size as steering_size,
 )

@@ -1,4 +1,4 @@
-"""Blocks of a transformer as matrices: mean Jacobians around clean text, and the errors they predict.
+"""Blocks of a transformer as matrices: mean Jacobians around clean text, and weights of the answer.
 
 An error e_t[j] of token j goes through block t as
 
@@ -10,7 +10,7 @@ The mean A_t of J_jj over tokens and texts is what a control of single tokens ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,122 +79,6 @@ def mean_jacobians(
     if sums is None or n <= sums.shape[-1]:
         raise ValueError(f"{n} products of tokens; give more rows or draws")
     return torch.linalg.solve(sums[0], sums[1].mT).mT
-
-
-def explained_shares(
-    model: Any, inputs: Mapping[str, Any], mean: Tensor, draws: int = 2, seed: int = 0
-) -> tuple[Tensor, Tensor]:
-    """Tell how much of |J v|^2, v random signs, one matrix explains, and how much any diagonal could.
-
-    Parameters
-    ----------
-    model, inputs : a model in evaluation mode, and arguments of its forward: fresh texts
-    mean : (T, d, d) tensor, of `mean_jacobians`
-    draws, seed : int
-
-    Returns
-    -------
-    (own, diagonal) : tuple of (T,) tensors
-        Shares explained by A_t for all tokens, and by the J_jj of each token of each text. What
-        `diagonal` leaves is what tokens say to each other.
-
-    Source: our departure. Signs of whole tokens, flipped at random, tell the diagonal: for such w,
-    w_j (J v w)_j has the mean J_jj v_j.
-    """
-    states, functions, mask = block_functions(model, inputs)
-    source, shares = torch.Generator().manual_seed(seed), []
-    for x, block, A in zip(states[:-1], functions, mean, strict=True):
-        sums = torch.zeros(3, dtype=torch.float64)
-        for _ in range(draws):
-            v = _signs(x.shape, source).to(x) * mask[..., None]
-            flip = _signs((*x.shape[:2], 1), source).to(x)
-            y, other = (push_forward(block, x, of) * mask[..., None] for of in (v, v * flip))
-            terms = y * y, (y - v @ A.to(x).T) ** 2, y * other * flip
-            sums += torch.stack([term.double().sum() for term in terms]).cpu()
-        shares.append(torch.stack([1 - sums[1] / sums[0], sums[2] / sums[0]]))
-    own, diagonal = torch.stack(shares, 1)
-    return own, diagonal
-
-
-class PredictedErrors(NamedTuple):
-    """Errors of changed texts over depth, and what linear models make of the first one.
-
-    Attributes
-    ----------
-    true : (N, T + 1) tensor, |e_t| over all tokens of each text
-    size : dict of str to (N, T + 1) tensor, predicted |e_t|
-    missed : dict of str to (N, T + 1) tensor, |prediction - e_t|
-        Predictions from e_0: "constant", blocks that change nothing; "text", each text's Jacobians
-        at its clean states; and one of each set of matrices given.
-
-    Source: Theorem 1 without control is |e_t| = |e_0|.
-    """
-
-    true: Tensor
-    size: dict[str, Tensor]
-    missed: dict[str, Tensor]
-
-
-def predicted_errors(
-    model: Any,
-    inputs: Mapping[str, Any],
-    changed: Mapping[str, Any],
-    means: Mapping[str, Tensor],
-    removed: Tensor | None = None,
-) -> PredictedErrors:
-    """Follow the errors of changed texts through the blocks, and through their linear models.
-
-    Parameters
-    ----------
-    model : a model in evaluation mode
-    inputs, changed : mappings of str to tensor
-        Arguments of the forward for clean texts and their changed forms, token for token.
-    means : mapping of str to (T, d, d) tensor, such as of `mean_jacobians`
-    removed : (T, d, d) tensor, optional
-        A control of the changed text, x_t - removed_t x_t; its errors are from the clean states
-        without control, and the linear models take it off the error alone.
-
-    Returns
-    -------
-    PredictedErrors
-
-    Raises
-    ------
-    ValueError
-        Texts of other lengths than their changed forms.
-
-    Source: paper Eq. (1), linearised.
-    """
-    states, functions, mask = block_functions(model, inputs)
-    moved, blocks, other = block_functions(model, changed)
-    if mask.shape != other.shape or not torch.equal(mask, other):
-        raise ValueError(
-            "changed texts have other lengths; give pairs of the same length in tokens"
-        )
-    real, y = mask[..., None], moved[0]
-    true = [(y - states[0]) * real]
-    paths = {name: [true[0]] for name in ("constant", "text", *means)}
-    for t, (x, function, block) in enumerate(zip(states[:-1], functions, blocks, strict=True)):
-        keep = torch.eye(x.shape[-1], dtype=x.dtype)
-        keep = (keep if removed is None else keep - removed[t]).T.to(x)
-        y = block(y @ keep)
-        true.append((y - states[t + 1]) * real)
-        for name, path in paths.items():
-            e = path[-1] @ keep
-            if name == "text":
-                e = push_forward(function, x, e) * real
-            elif name in means:
-                e = e @ means[name][t].to(e).T
-            path.append(e)
-
-    def sizes(path: Sequence[Tensor]) -> Tensor:
-        return torch.stack([e.flatten(1).norm(dim=1) for e in path], 1)
-
-    missed = {
-        name: sizes([e - f for e, f in zip(path, true, strict=True)])
-        for name, path in paths.items()
-    }
-    return PredictedErrors(sizes(true), {name: sizes(of) for name, of in paths.items()}, missed)
 
 
 def answer_weights(

@@ -125,59 +125,6 @@ def concept_states(
     return torch.stack([torch.einsum("bl,bld->bd", weights, x) for x in states[:-1]])
 
 
-def sequential_pushes(
-    model: Any,
-    tokenizer: Any,
-    opposite: Sequence[str],
-    target: Tensor,
-    gains: Mapping[str, float],
-    layers: Sequence[int],
-) -> Tensor:
-    """Pushes of a PID controller that runs over the layers, computed beforehand.
-
-    At block t the error e_t is the target's mean state minus that of the opposite texts, under all
-    pushes before; u_t = k_P e_t + k_I (e_s + ... + e_t) + k_D (e_t - e_{t-1}), s the first layer.
-
-    Parameters
-    ----------
-    model, tokenizer : a language model in evaluation mode, and its tokenizer
-    opposite : strings, of the concept to lead away from
-    target : (T, d) tensor, mean states of the target's texts
-    gains : mapping of "P", "I" and "D" to k; what is missing is 0
-    layers : sequence of int
-
-    Returns
-    -------
-    (T, d) tensor, 0 outside `layers`
-
-    Examples
-    --------
-    >>> from pidlib import load_model
-    >>> model, tokenizer = load_model("minilm-nli")
-    >>> to = concept_states(model, tokenizer, ["a dog runs"]).mean(1)
-    >>> sequential_pushes(model, tokenizer, ["a cat sleeps"], to, {"P": 0.5}, [2, 3]).shape
-    torch.Size([6, 384])
-
-    Source: after PID Steering (Nguyen et al. 2025), our reading of its abstract.
-    """
-    if unknown := set(gains) - set("PID"):
-        raise ValueError(f"unknown terms {sorted(unknown)}; known: P, I, D")
-    inputs = encode(tokenizer, [{"text": text} for text in opposite])
-    counted = after_first(inputs["attention_mask"] != 0, 1)
-    pushes, errors = torch.zeros_like(target), []
-
-    def push(t: int, x: Tensor) -> Tensor:
-        errors.append(target[t] - (x * counted[..., None]).sum((0, 1)) / counted.sum())
-        D = errors[-1] - errors[-2] if len(errors) > 1 else torch.zeros_like(errors[-1])
-        terms = {"P": errors[-1], "I": torch.stack(errors).sum(0), "D": D}
-        pushes[t] = sum(k * terms[i] for i, k in gains.items())
-        return pushes[t]
-
-    with torch.no_grad(), Steering(push, layers).attached(model, private=True):
-        model(**inputs)
-    return pushes
-
-
 def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Any) -> float:
     """How large a control is: the sum over blocks of the mean of |u_t|^2 / |x_t|^2.
 

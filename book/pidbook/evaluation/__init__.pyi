@@ -1,8 +1,3 @@
-from .certificates import (
-    certified as certified,
-    smoothing_shift as smoothing_shift,
-    total_variation as total_variation,
-)
 from .contrast import (
     by_kind as by_kind,
     of_rows as of_rows,

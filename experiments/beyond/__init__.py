@@ -1,1 +1,0 @@
-"""What the paper leaves open: recorded evidence of the last part of the book."""

@@ -1,1 +1,0 @@
-"""The generator of the captions: what made the rows in `pidlib/assets`."""

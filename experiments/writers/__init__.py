@@ -1,1 +1,0 @@
-"""Trials of language models, which write."""
