@@ -22,10 +22,10 @@ from pidlib.attacks.attack import RECIPES
 from pidlib.data.batches import batches, input_device
 from pidlib.data.labels import label_order
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.laws import parse_gains
 from pidlib.models import load_model
 from pidlib.pid import PIDController
 from pidlib.pontryagin import LOSSES, Pontryagin
+from pidlib.settings import parse_gains
 
 PUBLISHED_SHARE = 0.72  # of the analytic control: what three steps of the published solver leave
 ANALYTIC = {"relaxed": "exact-gain", "running": "residual"}  # the law made for each loss

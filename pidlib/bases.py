@@ -14,7 +14,7 @@ from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
 from pidlib.io.strict_json import Hash, told
 from pidlib.io.weights import first_weight, weights_sha256
-from pidlib.laws import TERMS
+from pidlib.settings import TERMS
 from pidlib.theory.subspaces import rank_for
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

@@ -23,42 +23,6 @@ from pidlib.theory.gains import alphas
 OVERSHOOT = 2.0
 """Largest eigenvalue of K: at 2 what lies off the subspaces comes back with its sign turned."""
 
-LAWS = ("averaged", "exact-gain", "residual")
-TERMS = "PID"
-
-
-def parse_scheme(scheme: str) -> str:
-    """Canonical name, such as "P-D", of a control scheme given as "PD", "p-d" or "DP" (Table 3)."""
-    letters = str(scheme).upper().replace("-", "")
-    if not letters or set(letters) - set(TERMS) or len(set(letters)) != len(letters):
-        raise ValueError(
-            f"unknown scheme {scheme!r}; give P, I, D or a sum of them: "
-            "'P', 'I', 'D', 'P-I', 'P-D', 'I-D', 'P-I-D'"
-        )
-    return "-".join(letter for letter in TERMS if letter in letters)
-
-
-def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, float]:
-    """Gain of each term: "normalised" to sum 1, "paper" (0.5, section 3.4), or a mapping, 0 left out."""
-    terms = parse_scheme(scheme).split("-")
-    if isinstance(gains, Mapping):
-        strange = [term for term in gains if term not in terms]
-        if strange:
-            raise ValueError(f"gains for {strange}, which the scheme {'-'.join(terms)} has not")
-        chosen = {term: float(gains.get(term, 0.0)) for term in terms}
-        wrong = {t: g for t, g in chosen.items() if not (math.isfinite(g) and g >= 0)}
-        if wrong:
-            raise ValueError(f"gains {wrong} are not finite numbers of at least 0")
-        return chosen
-    if gains == "normalised":
-        return dict.fromkeys(terms, 1.0 / len(terms))
-    if gains == "paper":
-        return dict.fromkeys(terms, 0.5)
-    raise ValueError(
-        f"unknown gains {gains!r}; give 'normalised', 'paper' or a number for each term, "
-        f"such as { {term: 0.5 for term in terms} }"
-    )
-
 
 def strengths(T: int, c: float, q: Tensor | float = 1.0) -> Tensor:
     """1 - alpha_t(q), (T,) or (T, k): the share removed in directions of weight q (Proposition 2)."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import torch
-from pydantic import BaseModel
+from pydantic import BeforeValidator
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -25,7 +25,8 @@ from pidlib.gain import Gain
 from pidlib.hooks import Control, check_model
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
-from pidlib.io.strict_json import is_number, told
+from pidlib.io.strict_json import told
+from pidlib.settings import TERMS, ControlSettings, parse_gains, parse_scheme
 from pidlib.theory.subspaces import rank_for
 
 PUBLISHED = {
@@ -38,42 +39,32 @@ PUBLISHED = {
 """Blocks k whose outputs the published code controls besides the embedding: x_0, ..., x_k."""
 
 
-class _Settings(BaseModel, extra="forbid"):
-    scheme: str
-    variance: float
-    c: float | Literal["inf"]
-    law: str
-    gains: str | dict[str, float]
-    layers: Literal["published"] | list[int] | None
-    skip_first: int = 0  # cards of before have none
+_NAMES = [setting.name for setting in fields(ControlSettings)]
+_FIRST = {"scheme", "variance", "c", "law", "gains", "layers"}
+
+
+def _whole(settings: Any) -> Any:
+    """Refuse a card that lacks a setting which the cards of all versions hold."""
+    missing = sorted(_FIRST - set(settings)) if isinstance(settings, dict) else []
+    if missing:
+        raise ValueError(f"the settings {missing} are missing")
+    return settings
 
 
 class _Card(Card):
-    settings: _Settings
+    settings: Annotated[ControlSettings, BeforeValidator(_whole)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PIDController(Controller):
+class PIDController(Controller, ControlSettings):
     """A feedback that pulls hidden states towards where clean text leaves them.
 
-    Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`.
+    Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`. Its settings `scheme`,
+    `variance`, `c`, `law`, `gains`, `layers` and `skip_first` are told by `ControlSettings`.
 
     Attributes
     ----------
     bases : Eigenbases, learnt from clean text
-    scheme : str, the terms used, for example "P-D"
-    variance : float, share that each subspace holds, above 0 and at most 1
-    c : float, control cost, from 0 (full correction) to infinity (none)
-    law : {"averaged", "exact-gain", "residual"}, see `pidlib.laws`
-    gains : "normalised" (sum 1), "paper" (0.5 each) or mapping of term to float
-    layers : None, "published" or tuple of int
-        Controlled states: all, those of the published code, or these.
-    skip_first : int
-        Positions at the beginning of each text that are left out of fit and control: at the first one
-        the states of language models are a hundred times as long as elsewhere, and would be most of what
-        a subspace holds. Real tokens are counted in `attention_mask`, so padding on either side, a cache
-        and a prompt in parts change nothing; where no mask is given, by `cache_position`, or the length
-        of the cache.
     allow_expanding : bool, whether states may grow; not kept by `save_pretrained`
 
     Examples
@@ -83,29 +74,23 @@ class PIDController(Controller):
     >>> PIDController.fit(*load_model("minilm-nli"), rows).controlled
     (0, 1, 2, 3, 4, 5)
 
-    Source: Propositions 1 and 2, Algorithm 1. Departure: the paper names neither c nor layers; by
-    default c = 0.001, the published code's value, and all T states.
+    Source: Propositions 1 and 2, Algorithm 1.
     """
 
     FORMAT = "pidlib-controller"
     _CARD = _Card
 
     bases: Eigenbases
-    scheme: str = "P-D"
-    variance: float = 0.99
-    c: float = 1e-3
-    law: str = "averaged"
-    gains: str | Mapping[str, float] = "normalised"
-    layers: str | tuple[int, ...] | None = None
-    skip_first: int = 0
-    allow_expanding: bool = False
+    allow_expanding: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check every setting against the bases."""
-        settings = {name: getattr(self, name) for name in DEFAULTS}
-        checked = _checked(settings, self.bases.values, self.depth, self.origin.model_type)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        """Check every setting, by itself and against the bases."""
+        given = {name: getattr(self, name) for name in _NAMES}
+        settings = ControlSettings.of(**given)
+        origin = self.origin
+        _check(settings, self.bases.values, origin.depth, origin.model_type, self.allow_expanding)
+        for name in _NAMES:
+            object.__setattr__(self, name, getattr(settings, name))
 
     @classmethod
     def fit(
@@ -114,14 +99,14 @@ class PIDController(Controller):
         tokenizer: Any,
         rows: Any,
         *,
-        scheme: str = scheme,
-        variance: float = variance,
-        c: float = c,
-        law: str = law,
-        gains: str | Mapping[str, float] = gains,
-        layers: str | Sequence[int] | None = layers,
-        skip_first: int = skip_first,
-        allow_expanding: bool = allow_expanding,
+        scheme: str = ControlSettings.scheme,
+        variance: float = ControlSettings.variance,
+        c: float = ControlSettings.c,
+        law: str = ControlSettings.law,
+        gains: str | Mapping[str, float] = ControlSettings.gains,
+        layers: str | Sequence[int] | None = ControlSettings.layers,
+        skip_first: int = ControlSettings.skip_first,
+        allow_expanding: bool = False,
         batch_size: int = 32,
         max_length: int = MAX_LENGTH,
         correct_only: bool = True,
@@ -139,8 +124,9 @@ class PIDController(Controller):
             A data set, a slice of one, a data frame; the label a number or a name. With
             `correct_only=False` labels are not read, and plain texts do.
             A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
-        scheme, variance, c, law, gains, layers, skip_first, allow_expanding
-            Settings of the class; `retune` changes all but `skip_first` without a new fit.
+        scheme, variance, c, law, gains, layers, skip_first
+            See `ControlSettings`; `retune` changes all but `skip_first` without a new fit.
+        allow_expanding : bool, whether states may grow
         batch_size, max_length : int, rows per batch and tokens per row
         correct_only : bool, use only rows that the model classifies correctly
         progress : bool, optional, show a bar on standard error; by default on a terminal
@@ -199,6 +185,7 @@ class PIDController(Controller):
         correct_only: bool = True,
         checkpoint: Checkpoint | None = None,
         merge: Callable[[Accumulators], None] | None = None,
+        allow_expanding: bool = False,
         **settings: Any,
     ) -> Self:
         """Fit on batches made elsewhere, for example of images.
@@ -216,20 +203,19 @@ class PIDController(Controller):
         correct_only : bool, use only rows that the model classifies correctly
         checkpoint, merge : Checkpoint, callable, optional
             Keeps the sums now and then; adds the sums of other processes.
+        allow_expanding : bool, whether states may grow
         settings
-            Of the class: `scheme`, `variance`, `c`, `law`, `gains`, `layers`, `skip_first`,
-            `allow_expanding`.
+            Those of `ControlSettings`.
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs
         kind = getattr(getattr(found.model, "config", None), "model_type", "")
-        settings = DEFAULTS | _known(settings)
-        terms = laws.parse_scheme(settings["scheme"] if terms is None else terms)
-        learnt = "".join(sorted({"P", *terms.split("-")}, key="PID".index))
-        settings = _checked(settings, learnt, found.depth, kind)
-        skip = settings["skip_first"]
-        how = (learnt, keep, correct_only, blocks is not None, checkpoint, merge, skip)
-        return cls(learn(found, stream, *how), **settings)
+        chosen = ControlSettings.of(**_known(settings))
+        terms = parse_scheme(chosen.scheme if terms is None else terms)
+        learnt = "".join(sorted({"P", *terms.split("-")}, key=TERMS.index))
+        _check(chosen, learnt, found.depth, kind, allow_expanding)
+        how = (learnt, keep, correct_only, blocks is not None, checkpoint, merge, chosen.skip_first)
+        return cls(learn(found, stream, *how), allow_expanding=allow_expanding, **asdict(chosen))
 
     def retune(self, **settings: Any) -> Self:
         """Return a controller with other settings and the same bases, without a new fit."""
@@ -248,7 +234,7 @@ class PIDController(Controller):
     @cached_property
     def weights(self) -> dict[str, float]:
         """Gain of each term, where it is above 0."""
-        return {i: g for i, g in laws.parse_gains(self.scheme, self.gains).items() if g > 0}
+        return {i: g for i, g in parse_gains(self.scheme, self.gains).items() if g > 0}
 
     def projections(self, t: int, terms: Iterable[str]) -> dict[str, Tensor]:
         """Q^i_t of each term, (d, d) float64."""
@@ -301,11 +287,11 @@ class PIDController(Controller):
         )
 
     def _contents(self) -> dict[str, Any]:
-        settings = {name: getattr(self, name) for name in _Settings.model_fields}
-        c = "inf" if math.isinf(self.c) else float(self.c)
-        settings |= {"variance": float(self.variance), "c": c}
+        settings = {name: getattr(self, name) for name in _NAMES}
+        if math.isinf(self.c):
+            settings["c"] = "inf"  # JSON has no infinity
         if isinstance(self.gains, Mapping):
-            settings["gains"] = dict(self.gains)
+            settings["gains"] = {term: float(gain) for term, gain in self.gains.items()}
         terms = "".join(self.bases.values)
         return {"settings": settings, "tensors": self.bases.tensors(), "terms": terms}
 
@@ -315,65 +301,44 @@ class PIDController(Controller):
 
     @classmethod
     def _built(cls, record: _Card, tensors: Mapping[str, Tensor], allow_expanding: bool) -> Self:
-        settings = record.settings.model_dump() | {"c": float(record.settings.c)}
         bases = Eigenbases.of_tensors(tensors, record.tensors.terms, record.origin)
-        controller = cls(bases, **settings, allow_expanding=allow_expanding)
+        controller = cls(bases, allow_expanding=allow_expanding, **asdict(record.settings))
         for t in controller.controlled:
             for term in controller.weights:  # refuses a variance that too few were kept for
                 bases.basis(term, t, controller.variance)
         return controller
 
 
-DEFAULTS = {field.name: field.default for field in fields(PIDController) if field.name != "bases"}
-"""Settings of a controller, as they are when left out."""
-
-
 def _known(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, if all are known by name."""
-    if unknown := sorted(set(settings) - set(DEFAULTS)):
-        raise TypeError(f"unknown settings {unknown}; known: {list(DEFAULTS)}")
+    known = [*_NAMES, "allow_expanding"]
+    if unknown := sorted(set(settings) - set(known)):
+        raise TypeError(f"unknown settings {unknown}; known: {known}")
     return settings
 
 
-def _checked(
-    settings: Mapping[str, Any], terms: Collection[str], depth: int, model_type: str
-) -> dict[str, Any]:
-    """Settings as they are kept, for bases of some terms; what is wrong is refused."""
-    scheme = laws.parse_scheme(settings["scheme"])
-    gains, law, layers, c = (settings[name] for name in ("gains", "law", "layers", "c"))
-    missing = [i for i in scheme.split("-") if i not in terms]
+def _check(
+    settings: ControlSettings, terms: Collection[str], depth: int, kind: str, allow_expanding: bool
+) -> None:
+    """Refuse what does not fit bases of some terms, or a model of some depth and kind."""
+    missing = [i for i in settings.scheme.split("-") if i not in terms]
     if missing:
         raise ValueError(
-            f"scheme {scheme!r} needs the bases of {missing}; fitted were "
-            f"{sorted(terms, key='PID'.index)}: fit again with terms='PID'"
+            f"scheme {settings.scheme!r} needs the bases of {missing}; fitted were "
+            f"{sorted(terms, key=TERMS.index)}: fit again with terms='PID'"
         )
-    if isinstance(gains, Mapping) and not all(map(is_number, gains.values())):
-        raise ValueError(f"gains {told(gains)} are not finite numbers of at least 0")
-    if law not in laws.LAWS:
-        raise ValueError(
-            f"unknown law {law!r}; choose one of {laws.LAWS} (maps learnt from random changes "
-            "of text: pidlib.Estimator.fit)"
-        )
-    if not isinstance(c, int | float) or not is_number(c) or c < 0:
-        raise ValueError(f"c is {told(c)}; give a control cost of at least 0, such as 1e-3")
-    if not is_number(settings["variance"]):
-        raise ValueError(f"variance is {told(settings['variance'])}; give a share, such as 0.99")
-    rank_for(torch.ones(1), settings["variance"])  # refuses one out of range
-    skip = settings["skip_first"]
-    if type(skip) is not int or skip < 0:
-        raise ValueError(f"skip_first is {told(skip)}; give a number of positions, such as 1")
-    controlled = _layers(layers, depth, model_type)
-    shares = laws.strengths(depth, c)[list(controlled)]
+    controlled = _layers(settings.layers, depth, kind)
+    shares = laws.strengths(depth, settings.c)[list(controlled)]
     share = float(shares.max()) if len(shares) else 0.0
     # The exact gain removes at most the whole of a direction, whatever its weight.
-    may_expand = settings["allow_expanding"] or law == "exact-gain"
-    laws.check_overshoot(laws.parse_gains(scheme, gains), share, may_expand)
-    layers = layers if layers in (None, "published") else controlled
-    return {**settings, "scheme": scheme, "c": c + 0.0, "layers": layers}  # no -0.0
+    may_expand = allow_expanding or settings.law == "exact-gain"
+    laws.check_overshoot(parse_gains(settings.scheme, settings.gains), share, may_expand)
 
 
-def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> tuple[int, ...]:
-    """Check the controlled states that a user chose; each once, rising."""
+def _layers(
+    layers: Literal["published"] | tuple[int, ...] | None, depth: int, model_type: str
+) -> tuple[int, ...]:
+    """Controlled states of a model, rising; refuse those that it has not."""
     if layers is None:
         return tuple(range(depth))
     if layers == "published":
@@ -384,11 +349,10 @@ def _layers(layers: str | Sequence[int] | None, depth: int, model_type: str) -> 
                 f"it has one for {known}: give a list of states instead, such as layers=[0, 1]"
             )
         return tuple(range(PUBLISHED[model_type, depth] + 1))
-    chosen = [layers] if isinstance(layers, str | int) else list(layers)
-    wrong = [t for t in chosen if isinstance(t, bool | str) or t not in range(depth)]
-    if wrong or isinstance(layers, str | int):
+    wrong = [t for t in layers if t not in range(depth)]
+    if wrong:
         raise ValueError(
-            f"unknown layer {(wrong or chosen)[0]!r}; give None for all, 'published', or a list of "
-            f"states from 0 (the embedding's output) to {depth - 1} (the last block's input)"
+            f"unknown layer {told(wrong[0])}; give None for all, 'published', or a list of states "
+            f"from 0 (the embedding's output) to {depth - 1} (the last block's input)"
         )
-    return tuple(sorted({int(t) for t in chosen}))
+    return layers

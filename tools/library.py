@@ -23,6 +23,7 @@ from contents import code, in_toc, prose
 DOORS = ("attacks", "data", "estimation", "evaluation", "theory")
 METHOD = (
     "controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "pontryagin",
+    "settings",
 )  # fmt: skip
 SUMMARY = 110  # characters that a summary may have
 TAG = re.compile(r"^(Source|Departure):\s+(.+(?:\n.+)*)", re.M)

@@ -16,6 +16,8 @@ import typer
 from rich.console import Console
 from tabulate import tabulate
 
+from pidlib.settings import ControlSettings
+
 app = typer.Typer(
     help="PID control of the hidden states of pretrained transformers.",
     no_args_is_help=True,
@@ -32,6 +34,12 @@ ROWS_OF_FIT = "Rows that the model classifies correctly, or all: what a language
 def option(text: str, default: Any = None, *flags: str) -> Any:
     """An option that is None where it is not given; its help shows what then holds."""
     return typer.Option(*flags, help=text, show_default=False if default is None else str(default))
+
+
+def setting(name: str) -> Any:
+    """The option of a setting of the control."""
+    field = ControlSettings.__pydantic_fields__[name]
+    return option(field.description, field.default)
 
 
 Config = Annotated[Path | None, option("TOML file; options win over it.", None, "--config")]
@@ -88,11 +96,11 @@ def fit(
     data: Data = None,
     split: Split = None,
     n: Annotated[int | None, option("Rows, the first.", 2000)] = None,
-    scheme: Annotated[str | None, option("P, PI, PD or PID.", "PD")] = None,
-    variance: Annotated[float | None, option("Share that subspaces keep.", 0.99)] = None,
-    c: Annotated[float | None, option("Cost of control.", 0.001)] = None,
-    law: Annotated[str | None, option(LAWS, "averaged")] = None,
-    skip_first: Annotated[int | None, option("First positions left out.", 0)] = None,
+    scheme: Annotated[str | None, setting("scheme")] = None,
+    variance: Annotated[float | None, setting("variance")] = None,
+    c: Annotated[float | None, setting("c")] = None,
+    law: Annotated[str | None, option(LAWS, ControlSettings.law)] = None,
+    skip_first: Annotated[int | None, setting("skip_first")] = None,
     correct_only: Annotated[
         bool | None, option(ROWS_OF_FIT, "--correct-only", "--correct-only/--all-rows")
     ] = None,

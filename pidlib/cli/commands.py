@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,8 +28,7 @@ from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import CARD
 from pidlib.models import load_model
 from pidlib.pid import PIDController
-
-OF_SUBSPACES = {"scheme", "variance", "c", "gains", "law", "layers", "skip_first", "correct_only"}
+from pidlib.settings import ControlSettings
 
 
 def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     started, team = perf_counter(), processes()
     model, tokenizer = load_model(settings.model, device())
     rows = load_nli(settings.data, split=settings.split, n=settings.n)
-    common = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+    common = _part(settings, "batch_size", "max_length")
     part = f".{team.rank}-of-{team.count}" if team.count > 1 else ""
     checkpoint = Checkpoint(
         Path(out).with_name(f"{Path(out).name}.unfinished{part}"),
@@ -54,7 +54,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     if settings.law in ESTIMATED:
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
-        rule = settings.model_dump(include={"rho", "layers", "skip_first", "rank"})
+        rule = _part(settings, "rho", "layers", "skip_first", "rank")
         rule["rule"] = ESTIMATED[settings.law]
         edits = RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources))
         controller = Estimator.fit(
@@ -69,14 +69,15 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
             track(stream, "fit", total, console=console, transient=True),
             checkpoint=checkpoint,
             merge=Accumulators.all_reduce if team.count > 1 else None,
-            **settings.model_dump(include=OF_SUBSPACES),
+            correct_only=settings.correct_only,
+            **_part(settings, *(setting.name for setting in fields(ControlSettings))),
         )
     if team.first:
         controller.save_pretrained(out)
     team.wait()
     checkpoint.clear()
     return {
-        "settings": settings.model_dump(),
+        "settings": asdict(settings),
         "summary": controller.summary(),
         "folder": str(out),
         "data_sha256": fingerprint(rows),
@@ -108,7 +109,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
         low, high = share.interval()
         counts[name] = {"right": share.right, "n": share.n, "low": low, "high": high}
     result = {
-        "settings": settings.model_dump(),
+        "settings": asdict(settings),
         "data_sha256": fingerprint(rows),
         "counts": counts,
         **_effort(team, started),
@@ -148,7 +149,7 @@ def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
             data=settings.data,
             about=None if control is None else {"control": summary},
             progress=team.first,
-            **settings.model_dump(include={"recipe", "resources", "seed", "max_length", "budget"}),
+            **_part(settings, "recipe", "resources", "seed", "max_length", "budget"),
         )
     if team.count > 1:
         team.wait()
@@ -158,7 +159,7 @@ def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
         chosen = set(ids)
         outcomes = [o for o in read_outcomes(log).outcomes if o.id in chosen]
     return {
-        "settings": settings.model_dump(),
+        "settings": asdict(settings),
         "control": summary,
         "log": str(log),
         "counts": attack_table(outcomes)._asdict(),
@@ -183,6 +184,11 @@ def controller_of(name: str | None, model: Any) -> Controller | None:
             f"no controller {name!r}: give a folder that `fit` wrote, or one of {controls()}"
         )
     return load_controller(name)
+
+
+def _part(settings: Settings, *names: str) -> dict[str, Any]:
+    """Some of the settings."""
+    return {name: getattr(settings, name) for name in names}
 
 
 def _effort(team: Processes, started: float) -> dict[str, Any]:

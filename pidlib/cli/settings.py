@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import OFFLINE, RESOURCES
 from pidlib.data.perturbations import MIXES
 from pidlib.io.strict_json import explained
+from pidlib.settings import LARGEST, LAWS, STRICT, ControlSettings, Place
 
 ESTIMATED = {"wiener": "regression", "terminal": "terminal"}  # laws that are rules of `Estimator`
-_LARGEST = 2**63 - 1  # no file holds a larger whole number
 
-Count = Annotated[int, Field(ge=1, le=_LARGEST)]
-Place = Annotated[int, Field(ge=0, le=_LARGEST)]
-Share = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Weight = Annotated[float, Field(ge=0)]  # NaN is not
 
 
-class Settings(BaseModel, frozen=True, strict=True, extra="forbid"):
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Settings:
     """What every command takes."""
 
     model: str = "minilm-nli"
@@ -44,25 +44,21 @@ class Settings(BaseModel, frozen=True, strict=True, extra="forbid"):
                 settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{where} is not TOML ({str(error)[:200]})") from None
-        known = {k: v for k, v in options.items() if k in cls.model_fields and v is not None}
+        known = cls.__pydantic_fields__
+        given = {k: v for k, v in options.items() if k in known and v is not None}
         try:
-            with explained(cls.model_fields):
-                return cls(**settings | known)
+            with explained(known):
+                return cls(**settings | given)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 
 
-class FitSettings(Settings):
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class FitSettings(Settings, ControlSettings):
     """What `fit` takes besides; see `pidlib.PIDController.fit`."""
 
     n: Count | None = 2000
-    scheme: str = "PD"
-    variance: Share = 0.99
-    c: Weight = 1e-3
-    law: str = "averaged"
-    gains: str = "normalised"
-    layers: list[Place] | None = None
-    skip_first: Place = 0
+    law: Literal[(*LAWS, *ESTIMATED)] = ControlSettings.law
     correct_only: bool = True
     rank: Count | None = None
     mix: Literal[tuple(MIXES)] = "both"
@@ -73,6 +69,7 @@ class FitSettings(Settings):
     every: Weight = 20.0
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class EvaluateSettings(Settings):
     """What `evaluate` takes besides."""
 
@@ -81,6 +78,7 @@ class EvaluateSettings(Settings):
     batch_size: Count = 64
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class AttackSettings(Settings):
     """What `attack` takes besides; see `pidlib.attack`."""
 
@@ -89,6 +87,6 @@ class AttackSettings(Settings):
     recipe: Literal[RECIPES] = "textfooler"
     resources: Literal[RESOURCES] = "lexicon"
     start: Place = 0
-    budget: Annotated[int, Field(ge=2, le=_LARGEST)] | None = None
+    budget: Annotated[int, Field(ge=2, le=LARGEST)] | None = None
     max_length: Count = 256
     seed: Place = 0

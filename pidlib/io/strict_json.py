@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -107,8 +107,11 @@ def read_record(kind: Any, record: Any) -> Any:
 
 
 @contextmanager
-def explained(known: Iterable[str] = ()) -> Iterator[None]:
-    """Turn pydantic's errors into one line: the first value that does not fit, and what is right."""
+def explained(known: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Turn pydantic's errors into one line: the first value that does not fit, and what is right.
+
+    Known are fields by name; the line ends with what pydantic's `Field` says of the one that is wrong.
+    """
     try:
         yield
     except ValidationError as error:
@@ -122,4 +125,6 @@ def explained(known: Iterable[str] = ()) -> Iterator[None]:
         if first["type"] == "missing":
             raise ValueError(f"{place} is missing") from None
         rule = first["msg"].replace("Input should be", "it has to be")
-        raise ValueError(f"{place} is {told(first['input'])}; {rule}") from None
+        about = getattr((known or {}).get(place), "description", None)
+        hint = f". {about}" if about else ""
+        raise ValueError(f"{place} is {told(first['input'])}; {rule}{hint}") from None

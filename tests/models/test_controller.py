@@ -15,8 +15,8 @@ import transformers
 import pidlib.io.pretrained as bundles
 from pidlib.bases import Eigenbases
 from pidlib.hooks import find_blocks, read_states
-from pidlib.laws import LAWS
 from pidlib.pid import PUBLISHED, PIDController
+from pidlib.settings import LAWS
 from pidlib.theory.gains import alphas
 
 
@@ -618,6 +618,10 @@ def test_truncated_changed_and_foreign_files_are_refused(tiny, tmp_path):
         card.write_text(json.dumps(changed))
         with pytest.raises(ValueError, match=message):
             PIDController.from_pretrained(tmp_path)
+    part = {**data, "settings": {k: v for k, v in data["settings"].items() if k != "c"}}
+    card.write_text(json.dumps(part))
+    with pytest.raises(ValueError, match=r"the settings \['c'\] are missing"):
+        PIDController.from_pretrained(tmp_path)
     card.write_text(json.dumps(data))
     PIDController.from_pretrained(tmp_path)
     with pytest.raises(ValueError, match="is a file"):

@@ -128,7 +128,7 @@ def test_a_fit_leaves_the_first_positions_out(tiny, writer):
 
 @pytest.mark.parametrize("wrong", [-1, True, 1.0, "1", None])
 def test_a_wrong_number_of_positions_is_refused(tiny, writer, wrong):
-    with pytest.raises(ValueError, match="skip_first is .*give a number of positions"):
+    with pytest.raises(ValueError, match="skip_first is .*Number of first positions"):
         fitted(tiny, writer, skip=wrong)
 
 

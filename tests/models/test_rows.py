@@ -130,6 +130,11 @@ def test_settings_stand_in_the_signature_as_in_the_class():
             assert shown[field.name].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+def test_controllers_with_the_same_settings_are_not_the_same(control):
+    assert control == control and control != control.retune()
+    assert len({control, control.retune()}) == 2
+
+
 def test_a_misspelt_setting_is_refused_before_the_model_runs(model, tokenizer, rows, forwards):
     for fit in (
         lambda **of: PIDController.fit(model, tokenizer, rows, **of),

@@ -10,7 +10,8 @@ import torch
 from hypothesis import given, settings
 
 from pidlib.gain import Gain, padding_of
-from pidlib.laws import Residual, parse_gains, parse_scheme, static_gain, strengths
+from pidlib.laws import Residual, static_gain, strengths
+from pidlib.settings import parse_gains, parse_scheme
 from pidlib.theory.gains import alphas
 
 SCHEMES = ["P", "I", "D", "P-I", "P-D", "I-D", "P-I-D"]
