@@ -11,15 +11,10 @@ import numpy as np
 
 from pidbook.evaluation.contrast import RESULT, heard
 from pidbook.evaluation.paper import ATTACKS, TRAININGS, recorded_trials
+from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import (
-    answers,
-    control_name,
-    gains_over_none,
-    proportions,
-    recorded_trial,
-)
-from pidlib.evaluation.accuracy import bootstrap, compare
+from pidbook.evaluation.trial_results import answers, control_name, gains_over_none, proportions
+from pidlib.evaluation.statistics import bootstrap, compare
 
 Page = tuple[str, str]
 

@@ -39,7 +39,7 @@ class ResultsCard(SphinxDirective):
 
     def run(self):
         from pidbook.evaluation.contrast import RESULT as CONTRAST  # slow to import
-        from pidbook.evaluation.trial_results import recorded_trial
+        from pidbook.evaluation.recorded_trial import recorded_trial
 
         name = self.arguments[0]
         result, heard = recorded(self.env, name, CONTRAST)

@@ -22,7 +22,8 @@ from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import Estimator
 from pidlib.estimation.pretrained import controls, load_control, load_controller
-from pidlib.evaluation.accuracy import Proportion, compare, right_answers, under
+from pidlib.evaluation.accuracy import right_answers, under
+from pidlib.evaluation.statistics import Proportion, compare
 from pidlib.fitting import Accumulators
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import CARD

@@ -1,10 +1,4 @@
 from .accuracy import (
-    Paired as Paired,
-    Proportion as Proportion,
-    bootstrap as bootstrap,
-    compare as compare,
-    conclude as conclude,
-    holm as holm,
     predict as predict,
     right_answers as right_answers,
     scores as scores,
@@ -25,4 +19,12 @@ from .fair_trial import (
 from .placebos import (
     PLACEBO_KINDS as PLACEBO_KINDS,
     Placebo as Placebo,
+)
+from .statistics import (
+    Paired as Paired,
+    Proportion as Proportion,
+    bootstrap as bootstrap,
+    compare as compare,
+    conclude as conclude,
+    holm as holm,
 )

@@ -17,20 +17,18 @@ from pidlib.attacks.synonyms import candidates
 from pidlib.data.labels import label_names
 from pidlib.data.perturbations import Candidates
 from pidlib.data.rows import as_rows
-from pidlib.evaluation.accuracy import (
+from pidlib.evaluation.accuracy import right_answers, transfer, under
+from pidlib.evaluation.exact import exact_robustness
+from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.evaluation.statistics import (
     Paired,
     Proportion,
     bootstrap,
     compare,
     conclude,
     points_of,
-    right_answers,
-    transfer,
-    under,
     unshown,
 )
-from pidlib.evaluation.exact import exact_robustness
-from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 
 NONE = unshown(0, 0)  # "none within 2"
 SETS = ("clean", "transfer", "adaptive", "contrast", "exact")

@@ -11,19 +11,19 @@ from experiments.conditions import PLACEBOS
 from experiments.experiment import record
 from experiments.run_trial import RunningTrial, TrialRun
 from experiments.trial import Cell, Trial
+from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import (
     ADAPTIVE,
     answers,
     gains_over_none,
     proportions,
-    recorded_trial,
     stored_rows,
 )
 from pidlib.attacks import RECIPES, attack_table
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.data.nli import load_nli
-from pidlib.evaluation.accuracy import compare
+from pidlib.evaluation.statistics import compare
 
 pytestmark = pytest.mark.usefixtures("small_fits")
 

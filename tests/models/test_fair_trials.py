@@ -9,13 +9,14 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import recorded_trial
 from pidlib.estimation.encoding import SynonymEncoding
-from pidlib.evaluation.accuracy import bootstrap, compare, conclude, predict
+from pidlib.evaluation.accuracy import predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
 from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
+from pidlib.evaluation.statistics import bootstrap, compare, conclude
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 

@@ -9,7 +9,8 @@ import torch
 from experiments.adapters import TRAININGS, make_adapter
 from experiments.training import LoraSettings
 from pidlib.data.labels import LABELS
-from pidlib.evaluation.accuracy import Proportion, predict, right_answers
+from pidlib.evaluation.accuracy import predict, right_answers
+from pidlib.evaluation.statistics import Proportion
 from pidlib.io.embedded import MINILM, embedded_folder
 from pidlib.models import (
     ADAPTERS,

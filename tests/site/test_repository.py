@@ -78,8 +78,8 @@ def test_the_quick_page_shows_every_picture_and_what_it_says():
 
 def test_the_readme_says_what_was_counted_of_gains_and_deafness():
     from pidbook.evaluation.contrast import RESULT
+    from pidbook.evaluation.recorded_trial import recorded_trial
     from pidbook.evaluation.results import read_result
-    from pidbook.evaluation.trial_results import recorded_trial
     from pidlib.attacks.attack import RECIPES
 
     text, folder = (ROOT / "README.md").read_text(), ROOT / "book" / "results"

@@ -22,9 +22,10 @@ from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
 from hero import SWITCH, TRIAL, chosen, right
 from pidbook.evaluation.contrast import RESULT, heard
+from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import answers, gains_over_none, recorded_trial
-from pidlib.evaluation.accuracy import compare
+from pidbook.evaluation.trial_results import answers, gains_over_none
+from pidlib.evaluation.statistics import compare
 from sources import RESULTS, files_of
 
 PAGES = pages()

@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, multinomial, norm
 
 from experiments.trial import Cell, Trial
 from pidbook.evaluation.trial_results import ADAPTIVE, control_name, pack, unpack
-from pidlib.evaluation.accuracy import (
+from pidlib.evaluation.statistics import (
     Paired,
     Proportion,
     _score_interval,

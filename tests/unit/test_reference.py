@@ -87,7 +87,7 @@ def test_the_use_of_a_name_is_seen_however_it_is_imported():
     assert set(library.used("\n".join(lines))) == {
         "pidlib.pid.PIDController",
         "pidlib.theory.gains.alphas",
-        "pidlib.evaluation.accuracy.compare",
+        "pidlib.evaluation.statistics.compare",
         "pidlib.data.LABELS",
     }
 

@@ -14,6 +14,9 @@ from .paper import (
     robustness_rows as robustness_rows,
     scheme_rows as scheme_rows,
 )
+from .recorded_trial import (
+    recorded_trial as recorded_trial,
+)
 from .results import (
     is_stale as is_stale,
     read_result as read_result,
@@ -41,7 +44,6 @@ from .trial_results import (
     control_name as control_name,
     gains_over_none as gains_over_none,
     proportions as proportions,
-    recorded_trial as recorded_trial,
     stored_rows as stored_rows,
     unpack as unpack,
 )

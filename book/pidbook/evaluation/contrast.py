@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pidbook.evaluation.trial_results import answers
-from pidlib.evaluation.accuracy import Paired, compare
+from pidlib.evaluation.statistics import Paired, compare
 
 RESULT = "contrast-snli-minilm-nli.json"
 TEXTS = ("hypothesis", "premise")

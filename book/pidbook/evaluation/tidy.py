@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import ADAPTIVE, RESTARTED, WIDENED, answers
-from pidlib.evaluation.accuracy import Paired, compare, conclude
+from pidlib.evaluation.statistics import Paired, compare, conclude
 
 if TYPE_CHECKING:
     import pandas as pd

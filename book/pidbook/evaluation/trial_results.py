@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
-from pidlib.evaluation.accuracy import Paired, Proportion, compare
-from pidlib.evaluation.fair_trial import FairTrial
+from pidlib.evaluation.statistics import Paired, Proportion, compare
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -143,33 +142,3 @@ def control_name(scheme: str, variance: float | str) -> str:
     if scheme in ("wiener", "terminal"):
         return f"{scheme.capitalize()} {variance}"
     return f"{'-'.join(scheme.replace('-', ''))} {100 * variance:g} %"
-
-
-def recorded_trial(result: Mapping[str, Any], recipe: str, control: str = "P-D 99 %") -> FairTrial:
-    """Take one recipe and one control out of a recorded trial, its other recipes beside it."""
-    others = [key for key in result["examples"]["none"] if key not in ("clean", recipe)]
-    beside = (FairTrial(key, _recorded(result, key, control)) for key in others)
-    return FairTrial(recipe, _recorded(result, recipe, control), tuple(beside))
-
-
-def _recorded(
-    result: Mapping[str, Any], recipe: str, control: str
-) -> dict[str, dict[str, np.ndarray]]:
-    """Right answers of one recipe and one control of a recorded trial, by condition and set."""
-    n = len(answers(result, "none", recipe))
-    adaptive = ADAPTIVE + recipe
-    right = {}
-    for condition in result["examples"]:
-        name = "control" if condition == control else condition.removeprefix(f"{control}: ")
-        if condition not in ("none", "second", control) and name == condition:
-            continue
-        right[name] = {
-            "clean": answers(result, condition, "clean")[:n],
-            "transfer": answers(result, condition, recipe),
-        }
-    if "control" not in right:
-        raise ValueError(f"no control {control!r}; there are {sorted(result['examples'])}")
-    if adaptive in result["examples"][control]:
-        right["control"]["adaptive"] = bits = answers(result, control, adaptive)
-        right["none"]["adaptive"] = right["none"]["transfer"][: len(bits)]
-    return right
