@@ -163,7 +163,7 @@ def main() -> None:
                 data=DATA,
                 about=about,
             )
-        return transfer_rows([rows[k] for k in ids], found)
+        return transfer_rows(rows, found)  # an outcome has the place of its row
 
     RUNS.mkdir(parents=True, exist_ok=True)
     sets |= {f"transfer {recipe}": attacked(recipe, "none", JUDGED) for recipe in RECIPES}
