@@ -52,7 +52,6 @@ def pairs(bend, share):
         (check.split, lambda z, V: (z @ z, 0.0)),
         (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
         (check.exit_error, lambda on, off, costs: on + off * attenuation(1, costs[0])[-1]),
-        (check.layers_needed, lambda c, share: 3),
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(abs(X - Z), 2 * Z, T)),
         (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),

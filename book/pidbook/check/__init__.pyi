@@ -34,7 +34,6 @@ from .gains import (
     exit_error as exit_error,
     gains_with_end as gains_with_end,
     half_life as half_life,
-    layers_needed as layers_needed,
     mean_gain_excess as mean_gain_excess,
     memory_layers as memory_layers,
     planes_left as planes_left,
