@@ -61,8 +61,6 @@ from .pictures import (
     masked_rows as masked_rows,
 )
 from .pontryagin import (
-    basic_sweep as basic_sweep,
-    converges as converges,
     cost_gradient as cost_gradient,
     costate_step as costate_step,
     history_costate as history_costate,
