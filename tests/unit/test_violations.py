@@ -8,10 +8,26 @@ from hypothesis import given, strategies as st
 
 from pidbook.theory import law_comparison as contests
 from pidbook.theory.assumptions import leak, residual_gap, violated_errors
-from pidbook.theory.augmented import Complements, history_cost
-from pidbook.theory.law_comparison import averaged_law, bent_contest, contest, residual_law
+from pidbook.theory.augmented import (
+    Complements,
+    history_cost,
+    history_riccati,
+    history_rollout,
+)
+from pidbook.theory.law_comparison import (
+    averaged_law,
+    bent_contest,
+    contest,
+    relaxed_law,
+    residual_law,
+)
 from pidlib.theory.gains import alphas, attenuation
-from pidlib.theory.systems import conditioned_system, simulate, tilted_bases
+from pidlib.theory.systems import (
+    conditioned_system,
+    rotating_system,
+    simulate,
+    tilted_bases,
+)
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))
@@ -124,6 +140,39 @@ def test_bending_networks_punish_static_mixtures():
         bent_contest(averaged_law, gains, 0.3, seeds=0)
     with pytest.raises(ValueError, match="variance is 0"):
         bent_contest(averaged_law, gains, 0.3, seeds=1, variance=0)
+
+
+def test_a_tangent_at_clean_runs_serves_better_than_one_at_zero():
+    def at_zero(network, clean):
+        return network.linear.thetas + network.strength * network.outer @ network.inner
+
+    def along(network, clean):
+        slopes = 1 - np.tanh(clean @ network.inner.mT) ** 2
+        branch = (network.outer * slopes.mean(axis=1)[:, None, :]) @ network.inner
+        return network.linear.thetas + network.strength * branch
+
+    def exact_law(layers, Q, gains, c):
+        return history_riccati(layers, Q, gains, c).law
+
+    settings = dict(gains=(1, 0, 0), strength=1.0, seeds=2, scales=(1.5, 0.7))
+    zero, runs = (
+        bent_contest(exact_law, linearise=where, **settings) for where in (at_zero, along)
+    )
+    plain = bent_contest(averaged_law, **settings)
+    assert np.all(runs.perturbed < 0.8 * zero.perturbed)
+    assert np.allclose(runs.perturbed, plain.perturbed, rtol=0.1)
+
+
+def test_proposition_1_costs_too_much_where_no_input_is_clean():
+    excess = []
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        V = np.linalg.qr(random.standard_normal((3, 4, 4, 4)))[0][..., :2]
+        Q, x0 = Complements(*(np.eye(4) - V @ V.mT)), random.standard_normal(4)
+        case = (rotating_system(4, 1, 4, seed, 3.0).thetas, Q, (1, 1, 1), 1.0)
+        u = history_rollout(case[0], relaxed_law(*case), x0).controls
+        excess.append(100 * (history_cost(*case, x0, u) / history_riccati(*case).value(x0) - 1))
+    assert np.round(np.quantile(excess, (0, 0.5, 1))).tolist() == [6, 36, 93]
 
 
 @pytest.mark.parametrize("strength", [0.3, 1.0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pidbook import check
-from pidbook.theory.pontryagin import basic_msa, basic_threshold, step_bound, sweep
+from pidbook.theory.pontryagin import step_bound, sweep
 from pidlib.theory.gains import alphas, attenuation, steady, wiener_c
 from pidlib.theory.projections import pair_weights
 
@@ -52,7 +52,6 @@ def pairs(bend, share):
         (check.split, lambda z, V: (z @ z, 0.0)),
         (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
         (check.exit_error, lambda on, off, costs: on + off * attenuation(1, costs[0])[-1]),
-        (check.layers_needed, lambda c, share: 3),
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(abs(X - Z), 2 * Z, T)),
         (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
@@ -95,13 +94,6 @@ def pairs(bend, share):
         (check.cost_gradient, lambda thetas, Q, W, c, x0, u: c * u),
         (check.largest_step, lambda T, c, w: 2 / (c + w)),
         (check.largest_step, lambda T, c, w: step_bound(T, c, w)),
-        (
-            check.basic_sweep,
-            lambda thetas, Q, c, x0, u: basic_msa(thetas, Q, c[0], x0, 1, start=u).controls,
-        ),
-        (check.converges, lambda T, c, damping: True),
-        (check.converges, lambda T, c, damping: c > basic_threshold(T)),
-        (check.converges, lambda T, c, damping: damping < 2),
         (check.history_costate, lambda theta, p, pull, after: theta.T @ p - pull),
         (check.history_costate, lambda theta, p, pull, after: theta.T @ p - pull - after),
         (check.distance_to_span, lambda x, W: np.linalg.norm(x - W @ (W.T @ x))),

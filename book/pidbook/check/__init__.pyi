@@ -34,7 +34,6 @@ from .gains import (
     exit_error as exit_error,
     gains_with_end as gains_with_end,
     half_life as half_life,
-    layers_needed as layers_needed,
     mean_gain_excess as mean_gain_excess,
     memory_layers as memory_layers,
     planes_left as planes_left,
@@ -62,8 +61,6 @@ from .pictures import (
     masked_rows as masked_rows,
 )
 from .pontryagin import (
-    basic_sweep as basic_sweep,
-    converges as converges,
     cost_gradient as cost_gradient,
     costate_step as costate_step,
     history_costate as history_costate,

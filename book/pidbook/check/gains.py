@@ -95,14 +95,6 @@ def exit_error(answer: Answer) -> Cases:
     return "the error at the exit needs no network at all"
 
 
-@exercise("the whole sequence of gains changes with T: try T = 1, 2, 3, ... afresh")
-def layers_needed(answer: Answer) -> Cases:
-    """Check a function (c, share) -> fewest layers that leave at most that share of a norm."""
-    for c, share in ((1.0, 0.5), (1.0, 0.01), (10.0, 0.1), (100.0, 0.1), (1e-3, 0.01)):
-        yield next(T for T in count(1) if attenuation(T, c)[-1] <= share), answer(c, share)
-    return "the depth grows like sqrt(c), not like c"
-
-
 @exercise("(1 - η) X = (1 + η) Z at the other η with R(η) = Z; then the c with η_T(c) = η")
 def cost_that_breaks_even(answer: Answer) -> Cases:
     """Check a function (X, Z, T) -> cost c at which control neither helps nor harms."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
 from pidbook.theory.augmented import Complements
-from pidbook.theory.pontryagin import basic_msa, hessian_eigenvalues, history_sweep, sweep
+from pidbook.theory.pontryagin import history_sweep, sweep
 
 
 def _problem(seed: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray, np.ndarray]:
@@ -51,28 +51,6 @@ def largest_step(answer: Answer) -> Cases:
         hessian = c * np.eye(T) + w * np.ones((T, T))
         yield 2 / np.linalg.eigvalsh(hessian)[-1], answer(T, c, w)
     return "it shrinks like 1 / T; with every state weighed it is 1 / T^2"
-
-
-@exercise("solve (Q + c_t I) u = theta' p_next - Q x at every layer, x and p from the old controls")
-def basic_sweep(answer: Answer) -> Cases:
-    """Check a function (thetas, Q_state, c, x0, controls) -> controls after one sweep, T prices c."""
-    for seed in range(5):
-        thetas, Q, c, x0, u = _problem(seed)
-        prices = c * np.arange(1.0, len(u) + 1)
-        runs = [basic_msa(thetas, Q, price, x0, 1, start=u).controls for price in prices]
-        wanted = np.array([run[t] for t, run in enumerate(runs)])
-        yield wanted, answer(thetas, Q, prices, x0, u)
-    return "a Newton step that knows one layer only"
-
-
-@exercise("compare damping * (c + 1 / (4 sin(pi / (4 T + 2))^2)) with 2 (1 + c)")
-def converges(answer: Answer) -> Cases:
-    """Check a function (T, c, damping) -> whether damped basic MSA converges, q = 1."""
-    plain = ((1, 0.1), (2, 0.5), (2, 0.7), (6, 15.0), (6, 15.5), (12, 1.0), (12, 70.0))
-    damped = ((12, 1.0, 0.05), (12, 1.0, 0.07), (6, 1.0, 0.2), (6, 1.0, 0.25), (1, 1.0, 1.9))
-    for T, c, damping in (*((*case, 1.0) for case in plain), *damped, (1, 1.0, 2.1)):
-        yield damping * hessian_eigenvalues(T, c)[0] < 2 * (1 + c), answer(T, c, damping)
-    return "cheap control, the interesting case, is where it needs damping"
 
 
 @exercise("x_t enters the next loss through y, with a minus: its pull comes with a plus")

@@ -20,7 +20,14 @@ from pidbook.theory.augmented import (
 from pidlib.theory.gains import alphas
 from pidlib.theory.inputs import number
 from pidlib.theory.riccati import riccati
-from pidlib.theory.systems import HistoryLaw, residual_system, rotating_system, run, simulate
+from pidlib.theory.systems import (
+    HistoryLaw,
+    ResidualSystem,
+    residual_system,
+    rotating_system,
+    run,
+    simulate,
+)
 
 SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
 COSTS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000)  # tried on bending networks
@@ -102,11 +109,13 @@ class BentStanding(NamedTuple):
 
 
 def bent_contest(
-    law: Callable[[Complements, Gains, float], HistoryLaw],
+    law: Callable[..., HistoryLaw],
     gains: Gains,
     strength: float,
     variance: float = 0.99,
     seeds: int = 8,
+    linearise: Callable[[ResidualSystem, np.ndarray], np.ndarray] | None = None,
+    scales: tuple[float, float] = (1.0, 1.0),
 ) -> BentStanding:
     """Error of a law on tanh-residual networks with subspaces fitted to clean states.
 
@@ -115,7 +124,8 @@ def bent_contest(
     Parameters
     ----------
     law : function (Q, gains, c) -> law
-        Such as `averaged_law` or `residual_law`.
+        Such as `averaged_law` or `residual_law`; with `linearise` it gets the linear layers
+        first, as `relaxed_law` does.
     gains : (K_P, K_I, K_D)
     strength : float
         Of the tanh branch.
@@ -125,6 +135,10 @@ def bent_contest(
         would take rounding errors for directions.
     seeds : int
         Networks drawn, at least 1.
+    linearise : function (network, clean states (T, n, d)) -> layers (T, d, d), optional
+        By which a law that needs linear layers sees the bent ones.
+    scales : (float, float)
+        Of the matrices C_t inside and B_t outside the tanh.
 
     Returns
     -------
@@ -144,12 +158,15 @@ def bent_contest(
     errors, ranks = np.empty((len(COSTS), seeds, 2)), []
     for seed in range(seeds):
         system, random = residual_system(*SIZES, seed, strength), np.random.default_rng(seed + 1)
+        inner, outer = scales[0] * system.inner, scales[1] * system.outer
+        system = ResidualSystem(system.linear, inner, outer, strength)
         x0, z = _inputs(random, system.linear.bases[0], 400, 0.3)
         x = simulate(system, x0).states
         Q, fitted = fitted_complements(x[:-1], variance)
         ranks.append(fitted)
+        layers = () if linearise is None else (linearise(system, x[:-1]),)
         for k, c in enumerate(COSTS):
-            feedback = law(Q, gains, c)
+            feedback = law(*layers, Q, gains, c)
             ends = run(system.layer, system.T, np.stack([x0 + z, x0]), feedback).states[-1]
             errors[k, seed] = [_rms(end - x[-1]) for end in ends]
     best = int(np.median(errors[..., 0], axis=1).argmin())

@@ -1,0 +1,1 @@
+"""Pictures of single chapters, one module each."""

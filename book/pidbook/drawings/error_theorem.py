@@ -1,0 +1,279 @@
+"""Pictures of chapter 5, Theorem 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import INK, LOSS, OURS, Table, slider, table, tidy
+
+THEORY = dict(color=OURS, linewidth=3.5, alpha=0.5, label="Theorem 1")
+DOTS = dict(color=OURS, marker="o", markersize=5, linestyle="", label="simulated")
+FREE = dict(color=INK, linewidth=1.2, linestyle="--")  # the network without control
+FAINT = dict(color=INK, linewidth=0.8, alpha=0.5)
+
+# --- The smallest case --------------------------------------------------------------------------
+
+
+def plane(
+    clean: np.ndarray, free: np.ndarray, controlled: np.ndarray, undone: np.ndarray
+) -> Figure:
+    """States in the plane as the layers turn it, and with the turning undone; (T + 1, 2) each."""
+    fig = Figure(figsize=(5.8, 3.6), layout="constrained")
+    left, right = fig.subplots(1, 2, width_ratios=(5, 4))
+    _turning(left, clean, free, controlled)
+    _undone(right, clean[0], free[0], undone)
+    names = ("clean", "controlled", "without control")
+    marks = dict(zip(*reversed(right.get_legend_handles_labels()), strict=True))
+    fig.legend([marks[name] for name in names], names, loc="outside upper center", ncols=3)
+    return fig
+
+
+def _turning(plot: Axes, clean: np.ndarray, free: np.ndarray, controlled: np.ndarray) -> None:
+    """One ray a layer, with the number of layers passed."""
+    last = len(clean) - 1
+    for t in range(last + 1):
+        ray = clean[t] / np.linalg.norm(clean[t])
+        plot.plot(*np.outer(ray, [0, 0.8]), **FAINT)
+        plot.plot(*np.outer(ray, [1.2, 3.15]), **FAINT)
+        plot.annotate(str(t), ray, ha="center", va="center")
+        _states(plot, clean[t], controlled[t], free[t] if t in (0, last) else None)
+    plot.plot(*np.transpose([clean[last], free[last]]), **FREE)
+    start = (clean[0] + free[0]) / 2
+    plot.text(start[0] + 0.17, start[1] - 0.18, "z", color=LOSS, ha="left", va="center")
+    plot.text(-1.95, -1.2, "z, turned by\nthe layers alone", va="center")
+    plot.set(xlim=(-3.0, 3.0), ylim=(-1.6, 3.0), title="as the layers turn")
+    plot.set(aspect="equal", anchor="N")
+    plot.set_axis_off()
+
+
+def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray) -> None:
+    """All states above one line, the height of four of them in words."""
+    last = len(undone) - 1
+    plot.plot([1.2, 3.15], [0, 0], color=INK, linewidth=0.8)
+    for t, state in enumerate(undone):
+        _states(plot, clean, state, free if t == 0 else None)
+    x, heights = undone[0, 0] + 0.11, undone[:, 1]
+    start = f"start: {heights[0]:.2f} off\nthe line; without\ncontrol it stays"
+    plot.text(x, heights[0] + 0.06, start, va="top")
+    plot.text(x, heights[1], f"after 1 layer: {heights[1]:.2f}", va="center")
+    plot.text(x, heights[2], f"after 2: {heights[2]:.2f}", va="center")
+    leader = dict(arrowstyle="-", color=INK, linewidth=0.8)
+    end = f"after {last}: {heights[last]:.2f}"
+    plot.annotate(end, undone[last], (x + 0.19, 0.13), va="center", arrowprops=leader)
+    along = undone[0, 0] - clean[0]
+    plot.text(clean[0], -0.1, f"{along:.1f} along the line", va="center")
+    plot.set(xlim=(1.9, 3.2), ylim=(-0.16, 1.35), title="the turning undone")
+    plot.set(aspect="equal", anchor="N")
+    plot.set_axis_off()
+
+
+def _states(plot: Axes, clean: np.ndarray, controlled: np.ndarray, free: np.ndarray | None) -> None:
+    """A clean state, the controlled one beside it and, if given, the one without control."""
+    plot.plot(*np.transpose([clean, controlled]), color=LOSS, linewidth=1.5)
+    if free is not None:
+        hollow = dict(color=INK, fillstyle="none", markersize=10, linestyle="")
+        plot.plot(*free, marker="D", label="without control", **hollow)
+    plot.plot(*clean, "s", color=INK, label="clean")
+    plot.plot(*controlled, **DOTS | {"label": "controlled"})
+
+
+def plane_table(undone: np.ndarray, formula: np.ndarray, shares: np.ndarray) -> Table:
+    """Coordinates of the controlled state, the formula, and the share that each layer leaves."""
+    rows = []
+    for t, (along, off) in enumerate(undone):
+        row = {"layers passed, t": t, "along": along, "off": off, "1.2 α₀ … αₜ₋₁": formula[t]}
+        row["αₜ"] = f"{shares[t]:.3f}" if t < len(shares) else ""
+        rows.append(row)
+    return table(rows, "The controlled state, with the turning undone", digits=3, folded=True)
+
+
+# --- The hypotheses -----------------------------------------------------------------------------
+
+Profiles = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def hypotheses(cases: Profiles) -> Figure:
+    """One panel a case: squared error by layer, simulated and by the formula, (T + 1,) each."""
+    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
+    panels = fig.subplots(2, 3, sharex=True, sharey=True)
+    for panel, (name, (simulated, formula)) in zip(panels.flat, cases.items(), strict=False):
+        layers = range(len(formula))
+        gap = np.abs(simulated - formula).max()
+        panel.plot(formula, **THEORY)
+        panel.plot(simulated, **DOTS)
+        panel.vlines(layers, formula, simulated, color=INK, linewidth=1.2, zorder=1, label="gap")
+        panel.text(0.16, 0.85, _gap(gap), transform=panel.transAxes)
+        panel.set(title=name, xticks=layers[::2], ylim=(0, 1.65), yticks=(0, 1))
+        panel.tick_params(labelbottom=True)
+        panel.grid(axis="x", visible=False)
+    for panel in panels.flat[len(cases) :]:
+        panel.set_axis_off()
+    panels.flat[-1].legend(*panels.flat[0].get_legend_handles_labels(), loc="center")
+    for panel in panels[:, 0]:
+        panel.set_ylabel("squared error / ‖z‖²")
+    fig.supxlabel("layers passed, t", fontsize="medium")
+    return fig
+
+
+def _gap(gap: float) -> str:
+    return f"largest gap {gap:.2f}" if gap > 0.01 else "no gap"
+
+
+def gaps_table(cases: Profiles) -> Table:
+    """The largest gap of each case."""
+    rows = []
+    for name, (simulated, formula) in cases.items():
+        gap = np.abs(simulated - formula).max()
+        rows.append({"": name.replace("\n", " "), "largest gap": gap})
+    return table(rows, "How far the formula is off, over all layers", 4, folded=True)
+
+
+# --- The price ----------------------------------------------------------------------------------
+
+
+def price_slider(
+    theory: Mapping[float, np.ndarray],
+    simulated: Mapping[float, np.ndarray],
+    thin: Sequence[float] = (10, 100, 1000),
+) -> go.Figure:
+    """Length off the subspace by layer, (T + 1,) each, at a price that the reader chooses.
+
+    The curves of `thin` prices are always there, with their names.
+    """
+    last = len(next(iter(theory.values()))) - 1
+    frames = {f"{c:g}": {"Theorem 1": theory[c], "simulated": simulated[c]} for c in theory}
+    labels = ("layers passed, t", "length off the subspace")
+    fig = slider(range(last + 1), frames, "c", *labels, "1", ["simulated"])
+    for c in thin:
+        curve = theory[c]
+        points = " L ".join(f"{t},{y:.3f}" for t, y in enumerate(curve))
+        line = dict(color=OURS, width=1.2)
+        fig.add_shape(type="path", path=f"M {points}", line=line, layer="below")
+        steep = curve[last] < 0.2  # then the name stands at the bend, not at the end
+        x, y = (2.1, curve[2] + 0.03) if steep else (last + 0.3, curve[last])
+        fig.add_annotation(text=f"c = {c:g}", x=x, y=y)
+    _level(fig, last, 1, "dash")
+    _level(fig, last, np.exp(-1), "dot")
+    fig.add_annotation(text="without control", x=last / 2, y=1.06)
+    fig.add_annotation(text="1/e: 0.37", x=last + 0.3, y=np.exp(-1) - 0.035)
+    fig.update_annotations(showarrow=False, xanchor="left", borderpad=0)
+    fig.update_layout(font_size=17, height=490, xaxis_title_font_size=17)
+    fig.update_layout(yaxis_title=dict(font_size=17, standoff=12))
+    fig.update_xaxes(range=(-0.4, last + 3.8), tickvals=list(range(0, last + 1, 2)))
+    fig.update_yaxes(range=(-0.05, 1.14))
+    fig.data[0].update(line=dict(color=OURS, width=5), opacity=0.5)
+    fig.data[1].marker.update(color=OURS, symbol="circle")
+    return tidy(fig)
+
+
+def _level(fig: go.Figure, last: int, y: float, dash: str) -> None:
+    """A level line from the first layer to the last."""
+    line = dict(color=INK, width=1.5, dash=dash)
+    fig.add_shape(x0=0, x1=last, y0=y, y1=y, line=line, layer="below")
+
+
+def price_table(simulated: Mapping[float, np.ndarray], layers: Sequence[int]) -> Table:
+    """Simulated lengths at some layers, a price a row."""
+    rows = []
+    for c, lengths in simulated.items():
+        rows.append({"c": f"{c:g}"} | {f"t = {t}": lengths[t] for t in layers})
+    title = "Simulated length of the error off the subspace, by layer"
+    return table(rows, title, 4, folded=True)
+
+
+# --- A clean input off the subspace -------------------------------------------------------------
+
+
+def bias(
+    heights: Mapping[float, np.ndarray], theory: Mapping[float, np.ndarray], clean: float
+) -> Figure:
+    """Position off the subspace by layer, a curve (T + 1,) a price; where it ends is said in words."""
+    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    plot = fig.add_subplot(xlabel="layers passed, t", ylabel="position off the subspace")
+    last = len(next(iter(heights.values()))) - 1
+    start = next(iter(heights.values()))[0]
+    plot.plot((0, last), (start, start), **FREE)
+    plot.plot((-0.4, last), (clean, clean), color=INK, linewidth=1.2)
+    plot.text(0.1, start + 0.06, "without control", va="bottom")
+    plot.text(last / 2, clean - 0.03, "clean state", va="top")
+    arrow = dict(arrowstyle="->", color=LOSS, linewidth=1.8, shrinkA=5, shrinkB=3)
+    for c, height in heights.items():
+        plot.plot(theory[c], **THEORY | {"label": "theory, start times η"})
+        plot.plot(height, **DOTS)
+        error = height[-1] - clean
+        word = "lands on it"
+        if abs(error) > 0.01:
+            word = f"{abs(error):.2f} {'above' if error > 0 else 'below'}"
+            plot.annotate("", (last, height[-1]), (last, clean), arrowprops=arrow, zorder=5)
+        plot.text(last + 0.4, height[-1], f"c = {c:g}:\n{word}", va="center")
+    plot.set(xlim=(-0.4, last + 4), ylim=(-0.15, start + 0.2), xticks=range(0, last + 1, 2))
+    plot.grid(axis="y", visible=False)
+    plot.spines["bottom"].set_bounds(-0.4, last)
+    fig.legend(plot.lines[2:4], _labels(plot.lines[2:4]), loc="outside upper center", ncols=2)
+    return fig
+
+
+def _labels(lines: Sequence) -> list[str]:
+    return [line.get_label() for line in lines]
+
+
+def bias_table(heights: Mapping[float, np.ndarray], clean: float) -> Table:
+    """Where the state ends, a price a row."""
+    rows = []
+    for c, height in heights.items():
+        row = {"c": f"{c:g}", "share left η": height[-1] / height[0], "position": height[-1]}
+        rows.append(row | {"squared error": (height[-1] - clean) ** 2})
+    return table(rows, "At the exit", 4, folded=True)
+
+
+# --- The rule for the price ---------------------------------------------------------------------
+
+
+def valleys(
+    theory: Mapping[float, tuple[np.ndarray, np.ndarray]],
+    simulated: Mapping[float, tuple[np.ndarray, np.ndarray]],
+    best: Mapping[float, tuple[float, float]],
+) -> Figure:
+    """Mean squared error against the price, for several clean energies X; Z is 1.
+
+    theory, simulated: X to (prices, errors); best: X to (price, error).
+    """
+    fig = Figure(figsize=(5.8, 4.6), layout="constrained")
+    plot = fig.add_subplot(xscale="log", xlim=(0.75, 13000), ylim=(-0.1, 3.3))
+    plot.set(xlabel="price c: cheap to expensive", ylabel="mean squared error off the subspace")
+    plot.axhspan(1, 3.3, color=INK, alpha=0.1, linewidth=0)
+    plot.axhline(1, **FREE)
+    plot.text(11000, 2.2, "worse than\nwithout control", ha="right", va="center")
+    plot.text(11000, 1.06, "without control", ha="right", va="bottom")
+    star = dict(color=OURS, markeredgecolor=INK, markersize=17, linestyle="", marker="*")
+    leader = dict(arrowstyle="-", color=INK, linewidth=0.8, shrinkB=9)
+    for X, (price, error) in best.items():
+        plot.plot(*theory[X], **THEORY | {"label": "R(η), theory"})
+        plot.plot(*simulated[X], **DOTS)
+        plot.plot(price, error, **star, label="price of the rule")
+        plot.text(1, theory[X][1][0] + 0.08, f"X = {X:g}", va="bottom")
+        above = error > 0.7  # near the level of no control: the number stands over the curve
+        place = (1.34 * price, error + 0.55) if above else (price, error + 0.2)
+        middle = dict(ha="center", va="center", arrowprops=leader if above else None)
+        if not above and error < 0.4:
+            place = (price, error - 0.18)
+        plot.annotate(f"c = {price:.0f}", (price, error), place, **middle)
+    fig.legend(plot.lines[1:4], _labels(plot.lines[1:4]), loc="outside upper center", ncols=3)
+    plot.set_xticks(10.0 ** np.arange(5), ("1", "10", "100", "1000", "10 000"))
+    return fig
+
+
+def valleys_table(
+    best: Mapping[float, tuple[float, float]], at_rule: Mapping[float, float]
+) -> Table:
+    """The price of the rule, and the error there by theory and simulated; Z is 1."""
+    rows = []
+    for X, (price, error) in best.items():
+        row = {"X / Z": X, "best c": price, "best η": X / (X + 1)}
+        rows.append(row | {"rule": error, "simulated": at_rule[X]})
+    return table(rows, "Mean squared error at the price of the rule", folded=True)

@@ -1,0 +1,242 @@
+"""Pictures of chapter 7, Pontryagin's principle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import ESTIMATE, INK, OURS, PAPER, SEEN, Table, slider, table, tidy
+
+# --- Two recipes --------------------------------------------------------------------------------
+
+Paths = Mapping[int, np.ndarray]  # by number of sweeps: what each layer sees, (T,)
+
+
+def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
+    """The disturbance that each layer sees after some sweeps of two recipes; the best pushes."""
+    fig = Figure(figsize=(5.6, 5.4), layout="constrained")
+    plots = fig.subplot_mosaic("ab;cc", height_ratios=(3, 1))
+    _recipe(plots["a"], gradient, best, OURS, "gradient steps")
+    _recipe(plots["b"], basic, best, SEEN, "the basic recipe")
+    plots["a"].set(ylabel="disturbance seen by layer t", ylim=(0, 1.1))
+    plots["a"].text(0.8, 0.31, "best", color=INK)
+    plots["b"].text(11.5, 0.05, "best", color=INK, va="center")
+    fig.get_layout_engine().set(wspace=0.09)
+    layers = range(len(pushes))
+    plots["c"].bar(layers, pushes, color=INK, alpha=0.6)
+    plots["c"].set(title="the best plan", xlabel="layer t", ylabel="push", xticks=layers)
+    plots["c"].grid(visible=False)
+    return fig
+
+
+def _recipe(plot: Axes, paths: Paths, best: np.ndarray, ink: str, title: str) -> None:
+    """Paths of one recipe, the later the darker, on the broad path of the best plan."""
+    layers = range(len(best))
+    plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4)
+    words = {0: "no push", 1: "1 sweep"}
+    for (sweeps, path), shade in zip(paths.items(), (0.4, 0.6, 0.8, 1), strict=True):
+        plot.plot(layers, path, color=ink, alpha=shade)
+        label = words.get(sweeps, f"{sweeps} sweeps")
+        plot.text(len(best) - 0.5, path[-1], label, color=INK, va="center")
+    plot.set(xlim=(0, len(best) - 1), xticks=(0, 5, 10), title=title, xlabel="layer t")
+
+
+def plans_table(costs: Mapping[str, Mapping[int, float]], best: float) -> Table:
+    """What the plans cost."""
+    rows = []
+    for recipe, paid in costs.items():
+        for sweeps, value in paid.items():
+            row = {"recipe": recipe, "sweeps": sweeps, "cost": value}
+            rows.append(row | {"times best": value / best})
+    return table(rows, f"Cost of the plans; the best: {best:.2f}", 2, folded=True)
+
+
+# --- The sweep ----------------------------------------------------------------------------------
+
+
+def sweep() -> Figure:
+    """Three layers: the states forward, the costates back, and the slopes."""
+    fig = Figure(figsize=(5.6, 2.5))
+    plot = fig.add_subplot(xlim=(-0.6, 9.9), ylim=(-1.5, 3.4))
+    for t in range(4):
+        _put(plot, 3 * t, 2, f"$x_{t}$", fontsize=14)
+        _put(plot, 3 * t, 0, f"$p_{t}$" if t < 3 else "$p_3 = 0$", OURS, fontsize=14)
+    for t in range(3):
+        left = 3 * t + 0.4
+        middle = 3 * t + 1.5
+        right = 3 * t + 2.6
+        _box(plot, middle, 2, f"$F_{t}$", INK)
+        _box(plot, middle, 0, rf"$F_{t}^{{\prime\top}}$", OURS)
+        _arrow(plot, (left, 2), (middle - 0.5, 2), INK)
+        _arrow(plot, (middle + 0.5, 2), (right, 2), INK)
+        start = right - 0.3 if t == 2 else right  # the last costate needs more room
+        _arrow(plot, (start, 0), (middle + 0.5, 0), OURS)
+        _arrow(plot, (middle - 0.5, 0), (left, 0), OURS)
+        _put(plot, middle, 3.15, f"$u_{t}$", fontsize=14)
+        _arrow(plot, (middle, 2.85), (middle, 2.5), INK)
+        _arrow(plot, (middle, 1.5), (middle, 0.5), OURS)
+        _put(plot, middle + 0.55, 1, "wish", OURS)
+        _put(plot, 3 * t, -1.1, rf"$c\,u_{t} - p_{t}$", fontsize=13)
+        _arrow(plot, (3 * t, -0.3), (3 * t, -0.75), OURS)
+    plot.set_axis_off()
+    return fig
+
+
+def _put(plot: Axes, x: float, y: float, words: str, ink: str = INK, **style) -> None:
+    plot.text(x, y, words, color=ink, ha="center", va="center", **style)
+
+
+def _box(plot: Axes, x: float, y: float, words: str, ink: str) -> None:
+    _put(plot, x, y, words, ink, fontsize=13)
+    across = x + np.array([-0.45, 0.45, 0.45, -0.45, -0.45])
+    along = y + np.array([-0.4, -0.4, 0.4, 0.4, -0.4])
+    plot.plot(across, along, color=ink, linewidth=1)
+
+
+def _arrow(plot: Axes, start: Sequence[float], end: Sequence[float], ink: str) -> None:
+    shape = dict(arrowstyle="-|>", color=ink, shrinkA=0, shrinkB=0, mutation_scale=12)
+    plot.annotate("", end, start, arrowprops=shape)
+
+
+# --- A moved input ------------------------------------------------------------------------------
+
+
+def moved(costs: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Cost of the plan and of the feedback, for each input."""
+    fig = Figure(figsize=(5.6, 2.2))
+    plot = fig.add_subplot(xlabel="cost", xlim=(0, 5), xticks=range(5))
+    places = np.arange(len(costs))
+    for shift, name, ink in ((-0.2, "plan", OURS), (0.2, "feedback", ESTIMATE)):
+        values = [paid[name] for paid in costs.values()]
+        bars = plot.barh(places + shift, values, 0.36, color=ink)
+        labels = [f"{name}: {value:.2f}" for value in values]
+        plot.bar_label(bars, labels, padding=5, color=ink, fontsize=11)
+    plot.set_yticks(places, list(costs))
+    plot.invert_yaxis()
+    plot.grid(visible=False)
+    return fig
+
+
+# --- Steps and the bound ------------------------------------------------------------------------
+
+Curve = tuple[Sequence[float], Sequence[float]]  # sweeps, excess cost
+
+
+def steps(
+    frames: Mapping[tuple[str, str], Mapping[str, Curve]], start: tuple[str, str]
+) -> go.Figure:
+    """Excess cost against sweeps, by step (as a share of the bound) and depth."""
+    names = ["step / bound", "layers T"]
+    fig = slider([], frames, names, "sweeps", "excess cost / least cost", start, log=True)
+    powers = dict(tickvals=[1e-8, 1e-4, 1, 1e4], ticktext=["10⁻⁸", "10⁻⁴", "1", "10⁴"])
+    fig.data[1].line.update(color=INK, dash="dash")
+    fig.update_yaxes(range=[-8, 6], **powers)
+    fig.update_xaxes(range=[0, 120], tickvals=[0, 40, 80, 120])
+    return tidy(fig, digits=12)
+
+
+def steps_table(needed: Mapping[int, Mapping[str, int | None]]) -> Table:
+    """Sweeps that it takes, a depth a row."""
+    rows = [{"T": T} | dict(sweeps) for T, sweeps in needed.items()]
+    return table(rows, "Sweeps to within 1 % (–: not in 120)", folded=True)
+
+
+# --- The printed costates -----------------------------------------------------------------------
+
+
+def printed(excess: Mapping[str, np.ndarray], shown: int = 81) -> Figure:
+    """Excess cost in % against sweeps, (systems, sweeps) each; broad, the median."""
+    fig = Figure(figsize=(5.6, 4))
+    plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %")
+    for runs, ink in ((excess["exact"], OURS), (excess["printed"], PAPER)):
+        plot.plot(runs[:, :shown].T, color=ink, linewidth=0.8, alpha=0.5)
+        plot.plot(np.median(runs, axis=0)[:shown], color=ink, linewidth=3.5)
+    ticks = (0.01, 0.1, 1, 10, 100, 1000)
+    plot.set(yscale="log", xlim=(0, shown - 1), ylim=(0.01, 1000), yticks=ticks)
+    plot.set_yticklabels([f"{tick:g}" for tick in ticks])
+    plot.text(shown - 2, 70, "printed costates", color=PAPER, ha="right")
+    plot.text(shown - 2, 0.4, "all later losses counted", color=OURS, ha="right")
+    return fig
+
+
+def printed_table(percentages: Mapping[str, Sequence[float]]) -> Table:
+    """Median and largest of each."""
+    rows = []
+    for name, values in percentages.items():
+        rows.append({"%": name, "median": np.median(values), "most": np.max(values)})
+    return table(rows, "Thirty systems, printed costates, in %", 0, folded=True)
+
+
+# --- The maximum condition ----------------------------------------------------------------------
+
+
+def maximum(
+    grid: np.ndarray, cost: np.ndarray, hamiltonian: np.ndarray, valleys: Sequence[int]
+) -> Figure:
+    """Cost and Hamiltonian over the first control, (n,) each; valleys: their places, best first."""
+    best, second = valleys
+    top = hamiltonian.argmax()
+    wide = slice(best - 700, best + 4300)
+    fig = Figure(figsize=(5.6, 5.2))
+    upper, lower = fig.subplots(2, 1, sharex=True)
+    for plot, y, ink in ((upper, cost, OURS), (lower, hamiltonian, SEEN)):
+        plot.plot(grid[wide], y[wide], color=ink)
+        plot.plot(grid[best], y[best], "o", color=INK)
+        plot.axvline(grid[best], color=INK, linewidth=1, linestyle=":")
+    upper.plot(grid[second], cost[second], "o", color=INK, fillstyle="none")
+    for k, shift in ((best, 0.45), (second, 0)):
+        below = dict(va="top", ha="center", color=INK)
+        upper.text(grid[k] + shift, cost[k] - 0.2, f"{cost[k]:.4f}", **below)
+    _close_up(lower, grid, hamiltonian, best)
+    lower.plot(grid[top], hamiltonian[top], "D", color=SEEN)
+    words = "the maximum: the\nbasic recipe jumps here"
+    lower.text(-0.8, -3.5, words, color=SEEN, ha="right", va="center")
+    upper.set(ylim=(5.3, 9), ylabel="cost J")
+    lower.set(xlabel="first control u₀", ylabel="Hamiltonian H₀", ylim=(-7.2, -3))
+    return fig
+
+
+def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
+    """The curve near place k, in a corner."""
+    near = slice(k - 450, k + 250)
+    inset = plot.inset_axes((0.6, 0.13, 0.32, 0.3))
+    inset.plot(grid[near], values[near], color=SEEN)
+    inset.plot(grid[k], values[k], "o", color=INK)
+    inset.axvline(grid[k], color=INK, linewidth=1, linestyle=":")
+    inset.set(xticks=(-3.7, -3.3), ylim=(values[near].min() - 0.02, values[near].max() + 0.02))
+    inset.grid(visible=False)
+    inset.tick_params(labelsize=9.5)
+    inset.set_title("close up at the dot: a minimum", fontsize=11)
+
+
+# --- A plan and feedbacks -----------------------------------------------------------------------
+
+
+def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -> Figure:
+    """Cost after each sweep, and of two feedbacks, over the cost of the last sweep."""
+    fig = Figure(figsize=(5.6, 3.2))
+    plot = fig.add_subplot(xlabel="sweeps", ylabel="cost, that of 400 sweeps = 1", yscale="log")
+    plot.plot(costs[:shown] / costs[-1], "-o", markersize=4, color=OURS)
+    plot.axhline(ignored / costs[-1], color=ESTIMATE)
+    plot.axhline(along / costs[-1], color=ESTIMATE, linestyle="--")
+    plot.text(2.5, 3.2, "gradient steps", color=OURS)
+    words = f"feedback, branch ignored: {ignored / costs[-1]:.2f}"
+    plot.text(shown - 0.8, 1.13, words, color=ESTIMATE, ha="right")
+    words = f"along the runs: {along / costs[-1]:.2f}"
+    plot.text(shown - 0.8, 0.96, words, color=ESTIMATE, ha="right", va="top")
+    plot.text(0.5, 7.6, f"no control: {costs[0] / costs[-1]:.1f}", color=INK, va="center")
+    plot.set(xlim=(-0.5, shown - 0.5), ylim=(0.84, 9))
+    plot.set_yticks((1, 2, 4, 8), "1248")
+    plot.minorticks_off()
+    plot.grid(visible=False)
+    return fig
+
+
+def residual_table(costs: Mapping[str, float], best: float) -> Table:
+    """What each costs, and how many times the best."""
+    rows = [{"control": name, "cost": paid, "times": paid / best} for name, paid in costs.items()]
+    return table(rows, "Cost of eight inputs together, residual layers", 2, folded=True)
