@@ -59,8 +59,8 @@ class _Card(Card):
 class PIDController(Controller, ControlSettings):
     """A feedback that pulls hidden states towards where clean text leaves them.
 
-    Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`. Its settings `scheme`,
-    `variance`, `c`, `law`, `gains`, `layers` and `skip_first` are told by `ControlSettings`.
+    Made by `fit`, `from_batches` or `from_pretrained`, and changed by `retune`. Its other attributes,
+    such as `c`, are its settings: those of `pidlib.settings.ControlSettings`.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class PIDController(Controller, ControlSettings):
             `correct_only=False` labels are not read, and plain texts do.
             A stream (`datasets.load_dataset(..., streaming=True)`) is read once and never held.
         scheme, variance, c, law, gains, layers, skip_first
-            See `ControlSettings`; `retune` changes all but `skip_first` without a new fit.
+            See `pidlib.settings.ControlSettings`; `retune` changes all but `skip_first` without a new fit.
         allow_expanding : bool, whether states may grow
         batch_size, max_length : int, rows per batch and tokens per row
         correct_only : bool, use only rows that the model classifies correctly
@@ -205,7 +205,7 @@ class PIDController(Controller, ControlSettings):
             Keeps the sums now and then; adds the sums of other processes.
         allow_expanding : bool, whether states may grow
         settings
-            Those of `ControlSettings`.
+            Those of `pidlib.settings.ControlSettings`.
         """
         found = free_blocks(model, blocks)
         rank_for(torch.ones(1), keep)  # what is wrong is refused before the model runs

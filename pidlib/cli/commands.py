@@ -55,6 +55,10 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     if settings.law in ESTIMATED:
         if team.count > 1:
             raise ValueError(f"the law {settings.law!r} is fitted by one process; start one")
+        if settings.layers == "published":
+            raise ValueError(
+                f"no layers are published for the law {settings.law!r}; give a list, such as [0, 1]"
+            )
         rule = _part(settings, "rho", "layers", "skip_first", "rank")
         rule["rule"] = ESTIMATED[settings.law]
         edits = RandomEdits(settings.mix, source=words_for(settings.mix, settings.resources))
