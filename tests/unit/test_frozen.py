@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import chapter_pages
+import provenance
 from contents import RESULTS, ROOT
 from experiments import __main__ as door
 from experiments.experiment import frozen, read_experiment
@@ -25,9 +26,8 @@ def git(*words: str) -> subprocess.CompletedProcess:
 
 def in_history() -> bool:
     """Whether this is a checkout with all its commits."""
-    return bool(shutil.which("git")) and git("rev-parse", "--is-shallow-repository").stdout == (
-        "false\n"
-    )
+    asked = "--is-shallow-repository", "--show-toplevel"
+    return bool(shutil.which("git")) and git("rev-parse", *asked).stdout == f"false\n{ROOT}\n"
 
 
 @pytest.mark.skipif(not in_history(), reason="no git history")
@@ -73,6 +73,14 @@ def test_every_result_is_on_the_page_and_the_page_tells_of_nothing_else():
     for name, commit in FROZEN.items():
         assert f"| `{name}` |" in last and f"| `{name}` |" not in live
         assert f"git checkout {commit}\n" in last
+
+
+def test_the_box_under_a_figure_tells_the_commit_of_a_frozen_result():
+    for name in ("vision-cnn", "bench-cost"):
+        text = provenance.item(f"{name}.json", [f"{name}.json"], RESULTS)
+        assert f"python -m experiments run {name}" in text
+        assert ("frozen at commit" in text) == (name in FROZEN)
+    assert FROZEN["vision-cnn"][:12] in provenance.item("vision-cnn.json", [], RESULTS)
 
 
 # What the frozen files say of each other, and of the trials that still run.
