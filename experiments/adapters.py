@@ -118,7 +118,7 @@ def training_data(n: int | None = None) -> tuple[dict[str, Dataset], dict[str, D
     return train, validation
 
 
-def adapter_model(name: str) -> dict[str, Any]:
+def adapter_record(name: str) -> dict[str, Any]:
     """Name and hashes of an adapter and its base, as a result file holds them."""
     record = training_record(name)
     return {"name": name, "sha256": record["adapter"]["sha256"], "base": record["base"]}

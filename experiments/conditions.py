@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from experiments.encoding import CHOSEN as ENCODING, encoding_of
-from experiments.experiment import Report, once
+from experiments.experiment import Report, cached_json
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.rows import fit_rows, held_rows
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial
@@ -181,7 +181,7 @@ class Conditions:
             tried = [setting._asdict() for setting in selection.tried]
             return {"tried": tried, "chosen": selection.estimator is not None}
 
-        stored = once(folder / "selection.json", settings, select)
+        stored = cached_json(folder / "selection.json", settings, select)
         if not stored["chosen"]:
             self.report(f"no setting of {control_name(*pair)!r} keeps its clean loss small")
             return None

@@ -78,7 +78,9 @@ def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> Non
             raise ValueError(f"unknown {what} {value!r}; known: {list(known)}")
 
 
-def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -> dict[str, Any]:
+def cached_json(
+    path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]
+) -> dict[str, Any]:
     """What was computed under some settings: read from a file that tells them, or computed now."""
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if stored.get("of") != as_json(settings):
@@ -87,7 +89,7 @@ def once(path: Path, settings: Mapping[str, Any], compute: Callable[[], dict]) -
     return {key: value for key, value in stored.items() if key != "of"}
 
 
-def one_by_one(
+def resumable_map(
     path: Path, settings: Mapping[str, Any], rows: Sequence[Any], ask: Callable[[Any], Any]
 ) -> Iterator[Any]:
     """An answer to each row, kept in a line of a file as soon as it is there, and asked once."""

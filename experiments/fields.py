@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adapters import adapter_model
+from experiments.adapters import adapter_record
 from pidbook.evaluation.trial_results import pack
 from pidlib.data.nli import fingerprint
 
@@ -16,7 +16,7 @@ def answered(trial: Any, rows: Any, right: Mapping, **about: Any) -> dict[str, A
     """Fields of a result: its rows and what is told about them, its model, counts, every answer."""
     return {
         "data": {"name": trial.data, "n": len(rows), "sha256": fingerprint(rows)} | about,
-        "model": adapter_model(trial.model),
+        "model": adapter_record(trial.model),
         "counts": counted(right),
         "examples": packed(right),
     }

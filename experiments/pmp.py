@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.adapters import adapter_model
-from experiments.experiment import Report, TextExperiment, once
+from experiments.adapters import adapter_record
+from experiments.experiment import Report, TextExperiment, cached_json
 from experiments.fields import answered
 from experiments.rows import fit_rows
 from pidbook.evaluation.trial_results import pack, stored_rows, unpack
@@ -58,7 +58,7 @@ class PontryaginTrial(TextExperiment):
         )
         cells: dict[str, dict[str, dict[str, Any]]] = {}
         controls = conditions(fitted, self)
-        weights = adapter_model(self.model)["sha256"]
+        weights = adapter_record(self.model)["sha256"]
         for name in list(controls):
             control = controls.pop(name)  # its matrices go with it
             at = control.controller
@@ -70,7 +70,7 @@ class PontryaginTrial(TextExperiment):
             }
             cells[name] = {}
             for key, rows in sets.items():
-                cells[name][key] = once(
+                cells[name][key] = cached_json(
                     runs / self.name / f"{name} {key}.json",
                     {"weights": weights, "rows": fingerprint(rows), **settings},
                     partial(judge, model, tokenizer, rows, control),

@@ -17,7 +17,7 @@ import numpy as np
 from datasets import Dataset
 
 from experiments.conditions import Condition, Conditions
-from experiments.experiment import Report, all_known, once
+from experiments.experiment import Report, all_known, cached_json
 from experiments.fields import answered
 from experiments.rows import held_rows
 from experiments.trial import JUDGE, Cell, Trial
@@ -196,7 +196,7 @@ class RunningTrial:
                 bits = right_answers(condition.model, condition.tokenizer, rows)
             return {"right": pack(bits), "seconds": round(time.perf_counter() - started, 2)}
 
-        stored = once(path, settings, judge)
+        stored = cached_json(path, settings, judge)
         self._spent[name, key] = stored["seconds"]
         return unpack(stored["right"], len(rows))
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
-from pidlib.io.strict_json import Hash, told
+from pidlib.io.strict_json import Hash, shorten
 from pidlib.io.weights import first_weight, weights_sha256
 from pidlib.settings import TERMS
 from pidlib.theory.subspaces import rank_for
@@ -22,7 +22,7 @@ ORTHONORMAL = 1e-4  # Frobenius norm of V^T V - I; single precision leaves about
 
 
 @dataclass(frozen=True)
-class Origin:
+class FitRecord:
     """The model and the text of a fit: sha256 of each block's weights by number type; counts of rows."""
 
     __pydantic_config__ = {"extra": "forbid"}
@@ -39,7 +39,7 @@ class Origin:
     truncated: NonNegativeInt
 
     @classmethod
-    def of(cls, blocks: Blocks, named: bool, /, **more: Any) -> Origin:
+    def of(cls, blocks: Blocks, named: bool, /, **more: Any) -> FitRecord:
         """Origin of a fit on these blocks, whose list the user named or pidlib found."""
         return cls(
             model_type=getattr(getattr(blocks.model, "config", None), "model_type", None) or "",
@@ -69,10 +69,10 @@ def checksums(blocks: Blocks) -> tuple[dict[str, str], ...]:
     )
 
 
-class Card(BaseModel):
+class ControllerCard(BaseModel):
     """What the cards of all controllers hold."""
 
-    origin: Origin
+    origin: FitRecord
     tensors: TensorFile
 
 
@@ -86,7 +86,7 @@ class Eigenbases:
 
     values: dict[str, Tensor]
     vectors: dict[str, Tensor]
-    origin: Origin
+    origin: FitRecord
 
     def __repr__(self) -> str:
         """Name and sizes on one line."""
@@ -98,7 +98,7 @@ class Eigenbases:
         """Smallest rank whose eigenvalues hold the share `variance` (of Σσ², where the paper has Σσ)."""
         if term not in self.values:
             raise ValueError(
-                f"the bases of {told(term)} were not learnt, those of {list(self.values)} were; fit "
+                f"the bases of {shorten(term)} were not learnt, those of {list(self.values)} were; fit "
                 "again with terms='PID'"
             )
         return rank_for(self.values[term][t], variance)
@@ -131,7 +131,7 @@ class Eigenbases:
         return {f"{i}.{kind}": of[i] for kind, of in kinds.items() for i in of}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Tensor], terms: str, origin: Origin) -> Eigenbases:
+    def of_tensors(cls, tensors: Mapping[str, Tensor], terms: str, origin: FitRecord) -> Eigenbases:
         """Make them of what a file holds; refuse what no second moment has."""
         values, vectors = ({i: tensors[f"{i}.{k}"] for i in terms} for k in ("values", "vectors"))
         for term in terms:
@@ -139,11 +139,11 @@ class Eigenbases:
         return cls(values, vectors, origin)
 
 
-def layout(terms: str, origin: Origin) -> Layout:
+def layout(terms: str, origin: FitRecord) -> Layout:
     """Number types and shapes of the tensors in a file; refuse terms that there are none of."""
     if "P" not in terms or len(set(terms)) != len(terms) or set(terms) - set(TERMS):
         raise ValueError(
-            f"the terms are {told(terms)}; they have to be P, alone or with I and D, each once"
+            f"the terms are {shorten(terms)}; they have to be P, alone or with I and D, each once"
         )
     states, d = origin.depth + 1, origin.width
     values: Layout = {f"{i}.values": ("F64", (states, d)) for i in terms}

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 
-from pidlib.bases import Card, Origin
+from pidlib.bases import ControllerCard, FitRecord
 from pidlib.gain import Gain
 from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.hub import folder_of, send
 from pidlib.io.model_card import card, write_card
 from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
-from pidlib.io.strict_json import read_record, told
+from pidlib.io.strict_json import read_record, shorten
 from pidlib.io.weights import first_weight
 
 
@@ -43,9 +43,9 @@ class Controller:
     """
 
     FORMAT: ClassVar[str]
-    _CARD: ClassVar[type[Card]]
+    _CARD: ClassVar[type[ControllerCard]]
 
-    origin: Origin
+    origin: FitRecord
     feedback: Mapping[int, Mapping[str, Gain]]
     hooked: list[int]
     skip_first: int = 0
@@ -86,7 +86,7 @@ class Controller:
         with foreign(folder):
             if content["format"] != cls.FORMAT:
                 raise ValueError(
-                    f"it holds a {told(content['format'])}, not a {cls.FORMAT}; "
+                    f"it holds a {shorten(content['format'])}, not a {cls.FORMAT}; "
                     "pidlib.load_controller reads either"
                 )
             record = read_record(cls._CARD, content)

@@ -10,7 +10,7 @@ from warnings import warn
 import torch
 from torch import Tensor
 
-from pidlib.bases import Eigenbases, Origin, checksums
+from pidlib.bases import Eigenbases, FitRecord, checksums
 from pidlib.data.labels import check_labels, label_order
 from pidlib.hooks import Blocks, read_states, uncached
 from pidlib.io.checkpoints import Checkpoint
@@ -159,7 +159,7 @@ def learn(
             "little else; give more rows",
             stacklevel=3,
         )
-    return _bases(sums.moments, keep, Origin.of(blocks, named, blocks=weights, **counts))
+    return _bases(sums.moments, keep, FitRecord.of(blocks, named, blocks=weights, **counts))
 
 
 def _inputs_and_labels(batch: Any) -> tuple[dict[str, Tensor], Tensor | None]:
@@ -226,7 +226,7 @@ def _check_counts(counts: Mapping[str, int], skip_first: int, correct_only: bool
         )
 
 
-def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: Origin) -> Eigenbases:
+def _bases(moments: Mapping[str, Sequence[Moments]], keep: float, origin: FitRecord) -> Eigenbases:
     """Spectra and leading eigenvectors of every state; as many columns for all of a term."""
     values, vectors, first = {}, {}, _spectrum(moments["P"][0])  # x_0 is that of all terms
     for term, states in moments.items():

@@ -118,7 +118,7 @@ class Gain:
         return new.reshape(base.shape)
 
 
-def padding_of(mask: Tensor | None) -> Tensor | None:
+def padding_places(mask: Tensor | None) -> Tensor | None:
     """Places (k,) of padding in a mask (B, l, 1), where finding them costs little: on the CPU."""
     if mask is None or mask.device.type != "cpu" or torch.compiler.is_compiling():
         return None

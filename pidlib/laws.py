@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from pidlib.gain import TOLERANCE, Gain, padding_of
+from pidlib.gain import TOLERANCE, Gain, padding_places
 from pidlib.theory.gains import alphas
 
 OVERSHOOT = 2.0
@@ -50,7 +50,7 @@ def static_gain(
     return Gain.from_spectrum(vectors, strengths(T, c, q)[t])
 
 
-class Static:
+class StaticLaw:
     """A law without memory, for one forward call; it takes the gain of each controlled state."""
 
     def __init__(self, gains: Mapping[int, Gain]):
@@ -60,11 +60,11 @@ class Static:
     def __call__(self, t: int, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return the controlled state."""
         if mask is not self.mask:
-            self.mask, self.padding = mask, padding_of(mask)
+            self.mask, self.padding = mask, padding_places(mask)
         return self.gains[t].add_to(x, x, mask, self.padding)
 
 
-class Residual:
+class ResidualLaw:
     """The law with memory, for one forward call of the model.
 
     It acts on x_t, on x_t plus all earlier states and on x_t - x_{t-1}, as these arrived, each with
@@ -95,7 +95,7 @@ class Residual:
             self.last = x
         self.next += 1
         if mask is not self.mask:
-            self.mask, self.padding = mask, padding_of(mask)
+            self.mask, self.padding = mask, padding_places(mask)
         new = None
         for term, gain in self.gains.get(t, {}).items():
             new = gain.add_to(x if new is None else new, signals[term], mask, self.padding)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from pidlib import laws
-from pidlib.bases import Card, Eigenbases, Origin, layout
+from pidlib.bases import ControllerCard, Eigenbases, FitRecord, layout
 from pidlib.controller import Controller, free_blocks
 from pidlib.data.batches import MAX_LENGTH, batches, input_device, positions_of, whole_number
 from pidlib.data.labels import label_names
@@ -25,7 +25,7 @@ from pidlib.gain import Gain
 from pidlib.hooks import Control, check_model
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
-from pidlib.io.strict_json import told
+from pidlib.io.strict_json import shorten
 from pidlib.settings import TERMS, ControlSettings, parse_gains, parse_scheme
 from pidlib.theory.subspaces import rank_for
 
@@ -51,7 +51,7 @@ def _whole(settings: Any) -> Any:
     return settings
 
 
-class _Card(Card):
+class _Card(ControllerCard):
     settings: Annotated[ControlSettings, BeforeValidator(_whole)]
 
 
@@ -222,7 +222,7 @@ class PIDController(Controller, ControlSettings):
         return replace(self, **_known(settings))
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> FitRecord:
         """The model and the text of the fit."""
         return self.bases.origin
 
@@ -267,10 +267,10 @@ class PIDController(Controller, ControlSettings):
     def begin(self) -> Control:
         """Make the law anew, for one forward call of the model."""
         if self.law == "residual":
-            return laws.Residual(
+            return laws.ResidualLaw(
                 self.feedback, sorted({i for of in self.feedback.values() for i in of})
             )
-        return laws.Static({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
+        return laws.StaticLaw({t: next(iter(kinds.values())) for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Diagnosis:
         """Ranks, clean bias, size of the control and alpha_t by state, from what the fit learnt."""
@@ -352,7 +352,7 @@ def _layers(
     wrong = [t for t in layers if t not in range(depth)]
     if wrong:
         raise ValueError(
-            f"unknown layer {told(wrong[0])}; give None for all, 'published', or a list of states "
+            f"unknown layer {shorten(wrong[0])}; give None for all, 'published', or a list of states "
             f"from 0 (the embedding's output) to {depth - 1} (the last block's input)"
         )
     return layers

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from pidlib.io.strict_json import explained, is_number, told
+from pidlib.io.strict_json import explained, is_number, shorten
 
 TERMS = "PID"
 LAWS = ("averaged", "exact-gain", "residual")
@@ -37,7 +37,7 @@ def parse_scheme(scheme: str) -> str:
     letters = str(scheme).upper().replace("-", "")
     if not letters or set(letters) - set(TERMS) or len(set(letters)) != len(letters):
         raise ValueError(
-            f"unknown scheme {told(scheme)}; give P, I, D or a sum of them: "
+            f"unknown scheme {shorten(scheme)}; give P, I, D or a sum of them: "
             "'P', 'I', 'D', 'P-I', 'P-D', 'I-D', 'P-I-D'"
         )
     return "-".join(letter for letter in TERMS if letter in letters)
@@ -47,7 +47,7 @@ def parse_law(law: str) -> str:
     """Refuse a law that there is none of."""
     if law not in LAWS:
         raise ValueError(
-            f"unknown law {told(law)}; choose one of {LAWS} (maps learnt from random changes "
+            f"unknown law {shorten(law)}; choose one of {LAWS} (maps learnt from random changes "
             "of text: pidlib.Estimator.fit)"
         )
     return law
@@ -59,17 +59,17 @@ def parse_gains(scheme: str, gains: str | Mapping[str, float]) -> dict[str, floa
     if isinstance(gains, Mapping):
         strange = [term for term in gains if term not in terms]
         if strange:
-            raise ValueError(f"gains for {told(strange)}, which the scheme {scheme} has not")
+            raise ValueError(f"gains for {shorten(strange)}, which the scheme {scheme} has not")
         wrong = {i: g for i, g in gains.items() if not is_number(g) or not 0 <= g < math.inf}
         if wrong:
-            raise ValueError(f"gains {told(wrong)} are not finite numbers of at least 0")
+            raise ValueError(f"gains {shorten(wrong)} are not finite numbers of at least 0")
         return {term: float(gains.get(term, 0.0)) for term in terms}
     if gains == "normalised":
         return dict.fromkeys(terms, 1.0 / len(terms))
     if gains == "paper":
         return dict.fromkeys(terms, 0.5)
     raise ValueError(
-        f"unknown gains {told(gains)}; give 'normalised', 'paper' or a number for each term, "
+        f"unknown gains {shorten(gains)}; give 'normalised', 'paper' or a number for each term, "
         f"such as { {term: 0.5 for term in terms} }"
     )
 
@@ -85,7 +85,7 @@ def parse_layers(
     wrong = [t for t in chosen if isinstance(t, bool) or not isinstance(t, Integral)]
     if wrong or not listed:
         raise ValueError(
-            f"unknown layer {told((wrong or chosen)[0])}; give None for all, 'published', or a "
+            f"unknown layer {shorten((wrong or chosen)[0])}; give None for all, 'published', or a "
             "list of states, such as [0, 1]"
         )
     return tuple(sorted({int(t) for t in chosen}))

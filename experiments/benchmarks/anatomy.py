@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adapters import adapter_model
+from experiments.adapters import adapter_record
 from experiments.experiment import Report, TextExperiment
 from experiments.rows import fit_rows
 from pidbook.analysis.theorem import error_profiles, outside_norms
@@ -60,7 +60,7 @@ class Anatomy(TextExperiment):
         report(f"P-D: {cost}")
         return {
             "data": {"name": self.data, "n": self.n, "sha256": fingerprint(clean)},
-            "model": adapter_model(self.model),
+            "model": adapter_record(self.model),
             "counts": {"ranks": ranks, "width": bases.origin.width, "tokens": bases.origin.tokens},
             "bias": {i: [row.bias[i] for row in diagnosed] for i in TERMS},
             "size": [row.size for row in diagnosed],

@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from scipy.stats import mannwhitneyu
 
-from experiments.adapters import adapter_model
-from experiments.experiment import once
+from experiments.adapters import adapter_record
+from experiments.experiment import cached_json
 from experiments.rows import fit_rows
 from pidbook.estimation.conceptors import ConceptorController, aperture_of_length, length
 from pidbook.evaluation.contrast_rows import before, contrasts, edited
@@ -192,7 +192,7 @@ def main() -> None:
         sums = {key: fingerprint(sets[key]) for key in keys}
         settings = {"weights": weights, "condition": [name, summary], "sets": sums}
         print(name, flush=True)
-        return once(RUNS / "judged" / f"{name}.json", settings, ask)
+        return cached_json(RUNS / "judged" / f"{name}.json", settings, ask)
 
     every = list(sets)
     found = {"none": answers("none", None, every)}
@@ -226,7 +226,7 @@ def main() -> None:
         configuration=configuration,
         seed=SEED,
         data={"name": DATA, "n": len(judged), "sha256": JUDGED_SHA256},
-        model=adapter_model(MODEL),
+        model=adapter_record(MODEL),
         counts={
             name: {
                 key: {"right": int(unpack(bits, sizes[key]).sum()), "n": sizes[key]}

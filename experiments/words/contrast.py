@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.adapters import texts_of, training_data
 from experiments.conditions import ESTIMATED_ON, TUNED_ON, Condition, Conditions, tuned_summary
-from experiments.experiment import Report, TextExperiment, once
+from experiments.experiment import Report, TextExperiment, cached_json
 from experiments.fields import answered
 from experiments.fine_tuning import choose_fine_tuning, fine_tuned
 from experiments.rows import fit_rows, held_rows
@@ -203,5 +203,5 @@ def _judged(
             right["edited"] = ~right["edited"]
         return {"right": {key: pack(bits) for key, bits in right.items()}}
 
-    stored = once(path, settings, judge)
+    stored = cached_json(path, settings, judge)
     return {key: unpack(stored["right"][key], len(part)) for key, part in sets.items()}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from experiments.conditions import Condition
-from experiments.experiment import Report, one_by_one
+from experiments.experiment import Report, resumable_map
 from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from pidlib.attacks.attacker import weights_sha256
@@ -23,7 +23,7 @@ from pidlib.evaluation.exact import (
     CANDIDATES,
     CAP,
     LEVELS,
-    Verdict,
+    RobustnessResult,
     choices,
     exact_letters,
     exact_robustness,
@@ -112,7 +112,9 @@ def _kept(
 ) -> list[Any]:
     """What is asked of each row; a line of a file each, after one of settings."""
     with of.attached():
-        return list(one_by_one(path, settings, rows, lambda row: ask(of.model, of.tokenizer, row)))
+        return list(
+            resumable_map(path, settings, rows, lambda row: ask(of.model, of.tokenizer, row))
+        )
 
 
 def about(condition: Condition) -> dict[str, str]:
@@ -124,12 +126,12 @@ def about(condition: Condition) -> dict[str, str]:
     }
 
 
-def _verdict(line: Sequence[Any]) -> Verdict:
+def _verdict(line: Sequence[Any]) -> RobustnessResult:
     clean, *searches, texts, forwards = line
-    return Verdict(clean, *map(tuple, searches), texts, tuple(forwards))
+    return RobustnessResult(clean, *map(tuple, searches), texts, tuple(forwards))
 
 
-def _sets(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, np.ndarray]]:
+def _sets(verdicts: Sequence[RobustnessResult]) -> Iterator[tuple[str, np.ndarray]]:
     """Answers (N,) by name: clean, each search at each level, and where the truth is open."""
     yield "clean", np.array([v.clean for v in verdicts])
     for search in SEARCHES:

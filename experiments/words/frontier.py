@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from experiments.adapters import adapter_model
+from experiments.adapters import adapter_record
 from experiments.conditions import COUNTED
 from experiments.encoding import BOTH, encoding_of
 from experiments.experiment import Report
@@ -180,7 +180,7 @@ class RunningFrontier:
         from safetensors.torch import load_file
 
         trial = self.trial
-        own = {"model": adapter_model(trial.model)["sha256"], "source": self.source.sha256}
+        own = {"model": adapter_record(trial.model)["sha256"], "source": self.source.sha256}
         own |= {"sums": self.sums, "at": [path, at], "seed": trial.seed}
         own |= {"fitted": trial.fitted} if path in FITTED else {}
         of = configuration_hash(own)

@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from experiments.conditions import Condition
-from experiments.experiment import Report, once
+from experiments.experiment import Report, cached_json
 from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
 from experiments.words.exact import about
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
-from pidbook.evaluation.word_game import grown
+from pidbook.evaluation.word_game import one_more_change
 from pidlib.attacks import RECIPES, candidates
 from pidlib.attacks.outcomes import Outcome, read_outcomes
 from pidlib.data.edits import rebuild, row_hash, word_spans
@@ -196,7 +196,7 @@ def stored_texts(rows: Sequence[dict], logs: Iterable[Path]) -> dict[str, Texts]
 def swaps(row: Mapping[str, Any], source: Any, most: int) -> list[dict[str, Any]]:
     """A row with each word of its hypothesis swapped, a word at a time, in every way of a list."""
     of = choices(row["hypothesis"], source, most)
-    changed = grown([(0,) * len(of.sizes)], of.sizes)
+    changed = one_more_change([(0,) * len(of.sizes)], of.sizes)
     return [{**row, "hypothesis": of.written(choice)} for choice in changed]
 
 
@@ -222,7 +222,9 @@ def _judged(
         whole = [[row, *of] for row, of in zip(rows, texts, strict=False)]  # a set may be shorter
         settings = about(condition) | {"rows": fingerprint(sum(whole, []))}
         judge = partial(_right_on_all, condition, whole)
-        right[key] = unpack(once(folder / f"{key}.json", settings, judge)["right"], len(whole))
+        right[key] = unpack(
+            cached_json(folder / f"{key}.json", settings, judge)["right"], len(whole)
+        )
     return right
 
 

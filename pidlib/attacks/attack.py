@@ -15,7 +15,7 @@ from pidlib.data.edits import row_hash, word_spans
 from pidlib.data.labels import label_names
 from pidlib.data.perturbations import Candidates
 from pidlib.data.rows import as_rows, text_keys
-from pidlib.io.strict_json import told
+from pidlib.io.strict_json import shorten
 
 RECIPES = ("a2t", "pso", "textbugger", "textfooler")
 
@@ -96,7 +96,7 @@ def attack(
     wordless = [key for key, row in keyed if not word_spans(row[text_keys(row)[-1]])]
     if wordless:
         warn(
-            f"no word could change in the rows {told(wordless)}; they stay as they are",
+            f"no word could change in the rows {shorten(wordless)}; they stay as they are",
             stacklevel=2,
         )
     return outcomes

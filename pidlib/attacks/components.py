@@ -11,7 +11,7 @@ import torch
 from pidlib.attacks.inflections import parts_of_speech
 from pidlib.attacks.offline import load_textattack
 from pidlib.attacks.synonyms import OFFLINE, candidates
-from pidlib.data.batches import recalled
+from pidlib.data.batches import memoised
 from pidlib.data.perturbations import Candidates, look_alikes
 from pidlib.io.embedded import embedded_folder
 
@@ -78,7 +78,7 @@ class SameMeaning(_encoders.sentence_bert.SBERT):
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Vectors of the sentences (N, 384); those seen before are not computed again."""
         settings = {"batch_size": 64, "convert_to_tensor": True, "show_progress_bar": False}
-        vectors = recalled(
+        vectors = memoised(
             self._vectors, sentences, lambda new: self.model.encode(new, **settings).cpu()
         )
         return torch.stack(vectors)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from pidlib.attacks.offline import load_textattack
-from pidlib.data.batches import recalled
+from pidlib.data.batches import memoised
 from pidlib.data.labels import label_order
 
 ta = load_textattack()
@@ -37,7 +37,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
 
     def __call__(self, text_input_list: Sequence[Text], **_: Any) -> torch.Tensor:
         """Probabilities (N, classes), on the CPU in single precision."""
-        return torch.stack(recalled(self.memory, text_input_list, self._probabilities))
+        return torch.stack(memoised(self.memory, text_input_list, self._probabilities))
 
     def _probabilities(self, texts: list[Text]) -> torch.Tensor:
         with self._evaluating(), torch.inference_mode():

@@ -34,7 +34,7 @@ class Units(NamedTuple):
         return torch.bincount(owner[owner >= 0], minlength=len(self.whole))
 
 
-def position_units(inputs: Mapping[str, Tensor], batch: int, length: int) -> Units:
+def units_of_positions(inputs: Mapping[str, Tensor], batch: int, length: int) -> Units:
     """Every position of a batch as a unit of its own, as pictures have them."""
     places = torch.arange(batch * length)
     return Units(inputs, places.reshape(batch, length), torch.ones(len(places), dtype=torch.bool))
@@ -82,12 +82,12 @@ def _spans(
     before, after = [], []
     for column in columns:
         spans = np.array(word_spans(row[column]), dtype=int).reshape(-1, 2)
-        grown = np.zeros(len(spans) + 1, dtype=int)
+        one_more_change = np.zeros(len(spans) + 1, dtype=int)
         for _, k, new in (edit for edit in edits if edit.column == column):
-            grown[k + 1] = len(new) - (spans[k, 1] - spans[k, 0])
-        grown = grown.cumsum()
+            one_more_change[k + 1] = len(new) - (spans[k, 1] - spans[k, 0])
+        one_more_change = one_more_change.cumsum()
         before.append(spans)
-        after.append(spans + np.stack([grown[:-1], grown[1:]], axis=1))
+        after.append(spans + np.stack([one_more_change[:-1], one_more_change[1:]], axis=1))
     return before, after
 
 

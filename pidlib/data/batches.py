@@ -155,7 +155,7 @@ def token_lengths(
     return lengths
 
 
-def recalled(memory: dict, keys: Sequence[Any], ask: Callable[[list], Iterable[Any]]) -> list:
+def memoised(memory: dict, keys: Sequence[Any], ask: Callable[[list], Iterable[Any]]) -> list:
     """What a memory holds of keys; those that it lacks are asked for first, together, each once."""
     if unseen := [key for key in dict.fromkeys(keys) if key not in memory]:
         memory.update(zip(unseen, ask(unseen), strict=True))

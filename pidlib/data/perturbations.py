@@ -15,7 +15,7 @@ import numpy as np
 from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, text_columns, word_spans, words_of
 from pidlib.data.rows import as_rows
 from pidlib.io.assets import ASSETS
-from pidlib.io.strict_json import told
+from pidlib.io.strict_json import shorten
 
 TYPOS = ("swap", "delete", "insert", "neighbour", "split", "homoglyph")
 CHANGES = (*TYPOS, "synonym", "drop")
@@ -223,7 +223,7 @@ def perturbed_rows(
         raise ValueError(f"none of the {len(changed)} rows has a word that could change")
     if wordless:
         warn(
-            f"no word could change in the rows {told(wordless)}; they stay as they are",
+            f"no word could change in the rows {shorten(wordless)}; they stay as they are",
             stacklevel=2,
         )
     return changed

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from pidlib.data.labels import LABELS, check_labels
-from pidlib.io.strict_json import told
+from pidlib.io.strict_json import shorten
 
 NEEDED = "'premise' and 'hypothesis', 'text' and 'text_pair', or 'text' for a single sentence"
 
@@ -65,13 +65,13 @@ def _one_by_one(rows: Any) -> Iterable[Any]:
         return rows.to_dict("records")
     if isinstance(rows, str | bytes):
         raise ValueError(
-            f"the rows are one {type(rows).__name__}, {told(rows)}; give a list of rows"
+            f"the rows are one {type(rows).__name__}, {shorten(rows)}; give a list of rows"
         )
     if not isinstance(rows, Mapping):
         return rows
     columns = {key: rows[key] for key in rows}
     if any(isinstance(column, str) for column in columns.values()):
-        raise ValueError(f"the rows are one mapping, {told(dict(rows))}; give a list: [row]")
+        raise ValueError(f"the rows are one mapping, {shorten(dict(rows))}; give a list: [row]")
     if any(hasattr(column, "column_names") for column in columns.values()):
         name = next(iter(columns))
         raise ValueError(f"the rows are several splits, {list(columns)}; give one: rows[{name!r}]")
@@ -87,7 +87,7 @@ def _row(row: Any, place: int, names: Sequence[str] | None, columned: bool) -> d
         row = {"text": row}
     if not isinstance(row, Mapping):
         raise ValueError(
-            f"row {place} is a {type(row).__name__}, {told(row)}; give mappings, such as "
+            f"row {place} is a {type(row).__name__}, {shorten(row)}; give mappings, such as "
             "[{'premise': p, 'hypothesis': h, 'label': y} for p, h, y in rows]"
         )
     row = dict(row)
@@ -100,7 +100,7 @@ def _row(row: Any, place: int, names: Sequence[str] | None, columned: bool) -> d
     for key in keys:
         if not isinstance(row[key], str):
             raise ValueError(
-                f"{key!r} of row {place} is a {type(row[key]).__name__}, {told(row[key])}; give a str"
+                f"{key!r} of row {place} is a {type(row[key]).__name__}, {shorten(row[key])}; give a str"
                 + (", one a row" if isinstance(row[key], Sized) else "")
             )
     if names is not None or "label" in row:

@@ -7,7 +7,7 @@ from .estimator import (
     Estimator as Estimator,
 )
 from .layerwise import (
-    Estimate as Estimate,
+    AffineEstimate as AffineEstimate,
 )
 from .preprocessing import (
     NormalisedTokenizer as NormalisedTokenizer,

@@ -12,16 +12,16 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from pidlib.bases import Card, Origin, checksums
+from pidlib.bases import ControllerCard, FitRecord, checksums
 from pidlib.controller import Controller, free_blocks
-from pidlib.data.alignment import position_units
+from pidlib.data.alignment import units_of_positions
 from pidlib.data.batches import MAX_LENGTH, positions_of, token_lengths
 from pidlib.data.perturbations import Perturb, described
 from pidlib.data.rows import as_rows
 from pidlib.diagnosis import Records
 from pidlib.estimation.layerwise import (
     RULES,
-    Estimate,
+    AffineEstimate,
     Fit,
     closed_form,
     fit_estimates,
@@ -33,7 +33,7 @@ from pidlib.gain import TOLERANCE, Gain
 from pidlib.hooks import Blocks, Control, find_blocks, read_states
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
-from pidlib.laws import Static
+from pidlib.laws import StaticLaw
 
 # Largest singular value that a map may have, about twice that of any honest fit: 1.24 in the
 # control that ships (6,000 pairs), 1.85 from 1,200 pairs, 8.3 from 100 with five edits each.
@@ -51,7 +51,7 @@ class _Settings(BaseModel, extra="forbid"):
     rank: Annotated[int, Field(ge=1)] | None = None
 
 
-class _Card(Card):
+class _Card(ControllerCard):
     settings: _Settings
     fits: dict[str, Fit]
 
@@ -70,8 +70,8 @@ class Estimator(Controller):
 
     Attributes
     ----------
-    estimates : dict of int to Estimate, by state; each was fitted with those before it in place
-    origin : Origin, the model and the text of the fit
+    estimates : dict of int to AffineEstimate, by state; each was fitted with those before it in place
+    origin : FitRecord, the model and the text of the fit
     rho : float, perturbed words for each clean one in the fit
     rule : "regression" or "wiener", closed forms, or "terminal", maps that keep the answer
     text : str, what changed the text
@@ -91,8 +91,8 @@ class Estimator(Controller):
     FORMAT = "pidlib-estimator"
     _CARD = _Card
 
-    estimates: Mapping[int, Estimate]
-    origin: Origin
+    estimates: Mapping[int, AffineEstimate]
+    origin: FitRecord
     rho: float
     rule: str
     text: str = ""
@@ -171,7 +171,7 @@ class Estimator(Controller):
         with torch.inference_mode():
             sizes = [read_states(model, clean, found).values[0].shape[:2] for clean, _ in pairs]
         units = [
-            tuple(position_units(inputs, *size) for inputs in pair)
+            tuple(units_of_positions(inputs, *size) for inputs in pair)
             for pair, size in zip(pairs, sizes, strict=True)
         ]
         estimates = fit_pairs(found, units, chosen, fit)
@@ -240,7 +240,7 @@ class Estimator(Controller):
 
     def begin(self) -> Control:
         """Make the law, for one forward call of the model."""
-        return Static({t: kinds["estimate"] for t, kinds in self.feedback.items()})
+        return StaticLaw({t: kinds["estimate"] for t, kinds in self.feedback.items()})
 
     def diagnose(self) -> Records:
         """How well each state is estimated: RMS of words' errors, over the spread of clean states."""
@@ -294,18 +294,20 @@ class Estimator(Controller):
         estimates, names = {}, ("step",) if record.settings.rank is None else _THIN
         for key, fit in record.fits.items():
             *parts, b = (tensors[f"{key}.{name}"].double() for name in (*names, "b"))
-            whole = Estimate(eye + parts[0], b, fit) if len(parts) == 1 else None
-            estimates[int(key)] = whole or Estimate.of_factors(*parts, b, fit)
+            whole = AffineEstimate(eye + parts[0], b, fit) if len(parts) == 1 else None
+            estimates[int(key)] = whole or AffineEstimate.of_factors(*parts, b, fit)
             check_map(estimates[int(key)].A, b, int(key), allow_expanding)
         return cls(estimates, record.origin, **record.settings.model_dump())
 
 
-def _origin(found: Blocks, estimates: Mapping[int, Estimate], rows: int, named: bool) -> Origin:
+def _origin(
+    found: Blocks, estimates: Mapping[int, AffineEstimate], rows: int, named: bool
+) -> FitRecord:
     """The model and the rows of a fit, whose labels were not read."""
     first = estimates[min(estimates)]
     counts = {"rows": rows, "correct": rows, "truncated": 0}
     counts |= {"tokens": first.fit.words, "width": len(first.b)}
-    return Origin.of(found, named, blocks=checksums(found), **counts)
+    return FitRecord.of(found, named, blocks=checksums(found), **counts)
 
 
 def _checked(
@@ -347,7 +349,7 @@ def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:
     """Refuse a map x -> A x + b that is not finite or that expands beyond `EXPANSION`."""
     if not (A.isfinite().all() and b.isfinite().all()):
         raise ValueError(f"the map of state {t} has NaN or infinite entries")
-    if not allow_expanding and is_beyond(A, EXPANSION):
+    if not allow_expanding and exceeds_norm(A, EXPANSION):
         norm = float(torch.linalg.matrix_norm(A.double(), 2))
         raise ValueError(
             f"the map of state {t} expands by {norm:.3g} (largest singular value; fitted ones "
@@ -355,7 +357,7 @@ def check_map(A: Tensor, b: Tensor, t: int, allow_expanding: bool) -> None:
         )
 
 
-def is_beyond(A: Tensor, most: float) -> bool:
+def exceeds_norm(A: Tensor, most: float) -> bool:
     """Whether the largest singular value of a matrix exceeds a bound by more than rounding."""
     scaled = A.double() / (most * (1 + TOLERANCE))
     eye = torch.eye(len(scaled), dtype=torch.float64)

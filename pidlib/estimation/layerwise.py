@@ -18,7 +18,7 @@ from pidlib.data.edits import Edit
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.gain import Gain
 from pidlib.hooks import Blocks
-from pidlib.laws import Static
+from pidlib.laws import StaticLaw
 from pidlib.theory.wiener import Affine, regression_map, shrinkage, shrunk, wiener_map
 
 RULES = ("regression", "wiener")
@@ -35,7 +35,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class AffineEstimate:
     """One state's map x -> A x + b.
 
     Attributes
@@ -51,17 +51,19 @@ class Estimate:
     thin: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def of_factors(cls, left: Tensor, right: Tensor, b: Tensor, fit: Fit) -> Estimate:
+    def of_factors(cls, left: Tensor, right: Tensor, b: Tensor, fit: Fit) -> AffineEstimate:
         """The map x -> x + left right x + b."""
         eye = torch.eye(len(b), dtype=torch.float64)
         return cls(eye + left @ right, b, fit, (left, right))
 
-    def of_rank(self, rank: int) -> Estimate:
+    def of_rank(self, rank: int) -> AffineEstimate:
         """The nearest map whose A - I has a rank."""
         left, sizes, right = torch.linalg.svd(self.step)
         root = sizes[:rank].sqrt()  # kept in single precision, so hashed in it too
         factors = (left[:, :rank] * root, root[:, None] * right[:rank])
-        return Estimate.of_factors(*(part.float().double() for part in factors), self.b, self.fit)
+        return AffineEstimate.of_factors(
+            *(part.float().double() for part in factors), self.b, self.fit
+        )
 
     @property
     def step(self) -> Tensor:
@@ -135,7 +137,7 @@ def fit_estimates(
     max_length: int = MAX_LENGTH,
     skip_first: int = 0,
     rank: int | None = None,
-) -> dict[int, Estimate]:
+) -> dict[int, AffineEstimate]:
     """A map `fit(t, moments)` for each state, on states that the maps before it have corrected."""
     whole_number("batch_size", batch_size, 1)
     order, pairs = np.argsort(text_lengths(rows), kind="stable"), []
@@ -155,9 +157,9 @@ def fit_pairs(
     fit: Callable[[int, _Joint], Affine],
     skip_first: int = 0,
     rank: int | None = None,
-) -> dict[int, Estimate]:
+) -> dict[int, AffineEstimate]:
     """The same on batches of clean and changed inputs, their units numbered alike."""
-    estimates: dict[int, Estimate] = {}
+    estimates: dict[int, AffineEstimate] = {}
     for t in sorted(states):
         law = {s: before.gain for s, before in estimates.items()}
         joint = _moments(blocks, pairs, t, law, skip_first)
@@ -165,7 +167,7 @@ def fit_pairs(
         size = float(np.trace(joint.covariance("xx")))
         change = joint.error(np.eye(len(b)), 0 * b, "p")
         fitted = Fit(joint.n, size, change, joint.error(A, b, "p"), joint.error(A, b, "y"))
-        estimates[t] = Estimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
+        estimates[t] = AffineEstimate(torch.from_numpy(A), torch.from_numpy(b), fitted)
         if rank is not None:
             estimates[t] = estimates[t].of_rank(rank)
     return estimates
@@ -245,7 +247,7 @@ def state_of(
 ) -> Tensor:
     """x_t under a law on the states before it; later blocks are not run."""
     states: list[Tensor] = []
-    static = Static(law)
+    static = StaticLaw(law)
 
     def control(s: int, x: Tensor, mask: Tensor | None) -> Tensor | None:
         if s == t:

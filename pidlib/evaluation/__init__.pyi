@@ -7,7 +7,7 @@ from .accuracy import (
 from .exact import (
     LEVELS as LEVELS,
     Choices as Choices,
-    Verdict as Verdict,
+    RobustnessResult as RobustnessResult,
     choices as choices,
     exact_letters as exact_letters,
     exact_robustness as exact_robustness,

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from pidlib.attacks.inflections import fitting
-from pidlib.data.batches import recalled
+from pidlib.data.batches import memoised
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import Candidates, misspellings
 from pidlib.evaluation.accuracy import scores
@@ -57,7 +57,7 @@ class Choices(NamedTuple):
         return "".join([*parts, self.text[end:]])
 
 
-class Verdict(NamedTuple):
+class RobustnessResult(NamedTuple):
     """What became of one text.
 
     Attributes
@@ -118,7 +118,7 @@ def exact_robustness(
     most: int = CANDIDATES,
     cap: int = CAP,
     half: bool = False,
-) -> Verdict:
+) -> RobustnessResult:
     """Try every choice of words of a row's hypothesis (or text), with a control or without.
 
     Parameters
@@ -135,7 +135,7 @@ def exact_robustness(
 
     Returns
     -------
-    Verdict
+    RobustnessResult
 
     Source: our departure; the paper searches greedily (§3.1).
     """
@@ -195,7 +195,7 @@ def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> 
         logits = (half_scores if half else scores)(model, tokenizer, rows)
         return (logits[:, label] - np.delete(logits, label, 1).max(1)).tolist()
 
-    return lambda texts: np.array(recalled(memory, list(map(written, texts)), ask))
+    return lambda texts: np.array(memoised(memory, list(map(written, texts)), ask))
 
 
 def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -209,18 +209,18 @@ def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -
     return logits
 
 
-def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
+def verdict(of: Choices, margins: Margins, cap: int = CAP) -> RobustnessResult:
     """Try every choice of words, the most harmful by single swaps first; stop at a wrong answer."""
     whole, memory = int(np.prod([float(size) for size in of.sizes])), {}
     answered = _remembering(margins, memory)
     base = float(answered([of.text])[0])
     if not base > 0:
-        return Verdict(False, (False,) * 3, (False,) * 3, (False,) * 3, whole, (1, 1, 1))
+        return RobustnessResult(False, (False,) * 3, (False,) * 3, (False,) * 3, whole, (1, 1, 1))
     greedy, greedy_texts = _greedy(of, margins, base)  # on its own account
     beam = _beam(of, answered)  # what it meets need not be asked again
     none, counts = (0,) * len(of.sizes), (greedy_texts, len(memory))
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
-    harm = answered([of.written(choice) for choice in grown([none], of.sizes)])
+    harm = answered([of.written(choice) for choice in one_more_change([none], of.sizes)])
     levels: list[bool | None] = [bool((harm > 0).all())]
     loss = {pair: base - m for pair, m in zip(singles, harm, strict=True)}
     levels.append(levels[0] and _all_right(answered, map(of.written, _pairs(none, loss))))
@@ -228,12 +228,12 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> Verdict:
     every = map(of.written, islice(falling(of.sizes, loss), cap))
     last = last and _all_right(answered, every)
     levels.append(None if last and whole > cap else last)
-    return Verdict(True, tuple(levels), greedy, beam, whole, (len(memory), *counts))
+    return RobustnessResult(True, tuple(levels), greedy, beam, whole, (len(memory), *counts))
 
 
 def _remembering(margins: Margins, memory: dict[str, float]) -> Margins:
     """The same margins, each text answered once."""
-    return lambda texts: np.array(recalled(memory, texts, lambda new: map(float, margins(new))))
+    return lambda texts: np.array(memoised(memory, texts, lambda new: map(float, margins(new))))
 
 
 def changed(choice: Choice, *pairs: tuple[int, int]) -> Choice:
@@ -244,7 +244,7 @@ def changed(choice: Choice, *pairs: tuple[int, int]) -> Choice:
     return tuple(chosen)
 
 
-def grown(kept: Sequence[Choice], sizes: Sequence[int]) -> list[Choice]:
+def one_more_change(kept: Sequence[Choice], sizes: Sequence[int]) -> list[Choice]:
     """All texts with one more word changed."""
     return list(dict.fromkeys(
         changed(choice, (k, j)) for choice in kept for k, size in enumerate(sizes)
@@ -308,7 +308,7 @@ def _beam(of: Choices, margins: Margins) -> tuple[bool, ...]:
     """Change a further word in each step, of the `WIDTH` most harmful texts of the last one."""
     kept, held = [(0,) * len(of.sizes)], []
     for _ in of.sizes:
-        wider = grown(kept, of.sizes)
+        wider = one_more_change(kept, of.sizes)
         values = margins([of.written(choice) for choice in wider])
         held.append(bool((values > 0).all()))
         if not held[-1]:

@@ -24,7 +24,7 @@ _FOREIGN = (
 )  # fmt: skip
 
 
-class Kept(NamedTuple):
+class StoredState(NamedTuple):
     """What was kept: tensors by name, and what JSON can hold."""
 
     tensors: dict[str, Tensor]
@@ -40,7 +40,7 @@ class Checkpoint:
         self.folder, self.every = Path(folder), every
         self._of, self._about, self._last = dict(of), {}, monotonic()
 
-    def begin(self, about: Mapping[str, Any]) -> Kept | None:
+    def begin(self, about: Mapping[str, Any]) -> StoredState | None:
         """Take up what was kept of this work; None where nothing was."""
         self._about = as_json({**self._of, **about})
         if not self.begun:
@@ -57,7 +57,7 @@ class Checkpoint:
                     f"{self.folder.name} holds unfinished work of another kind ({'; '.join(pairs)})"
                 )
             check_sha256(file, card["sha256"])
-            return Kept(load_file(file), card)
+            return StoredState(load_file(file), card)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pidlib.io.files import check_sha256, write_json, write_tensors
-from pidlib.io.strict_json import Hash, read_json, told
+from pidlib.io.strict_json import Hash, read_json, shorten
 
 SCHEMA, CARD = 1, "controller.json"
 LARGEST_CARD = 1 << 22  # bytes; that of a model of 96 blocks has about 30,000
@@ -71,7 +71,7 @@ def read_card(folder: Path) -> dict[str, Any]:
             raise ValueError("its format is none of pidlib's")
         schema = card.get("schema")
         if type(schema) is not int or schema != SCHEMA:
-            raise ValueError(f"it has schema {told(schema)}, this version reads {SCHEMA}")
+            raise ValueError(f"it has schema {shorten(schema)}, this version reads {SCHEMA}")
     return card
 
 
@@ -85,7 +85,7 @@ def read_tensors(folder: Path, record: TensorFile, layout: Layout) -> dict[str, 
     with foreign(folder):
         if not _NAME.fullmatch(name) or ".." in name:
             raise ValueError(
-                f"the tensors' file is {told(name)}; it has to be the plain name of a .safetensors "
+                f"the tensors' file is {shorten(name)}; it has to be the plain name of a .safetensors "
                 "file in the same folder"
             )
         file = _inside(folder, name)
@@ -136,7 +136,7 @@ def _check_layout(file: Path, layout: Layout) -> None:
         names = set(opened.keys())
         if names != set(layout):
             missing, extra = sorted(set(layout) - names), sorted(names - set(layout))
-            raise ValueError(f"missing are {told(missing)}, unknown are {told(extra)}")
+            raise ValueError(f"missing are {shorten(missing)}, unknown are {shorten(extra)}")
         for name, (dtype, shape) in layout.items():
             part = opened.get_slice(name)
             sizes, pairs = tuple(part.get_shape()), zip(shape, part.get_shape(), strict=False)

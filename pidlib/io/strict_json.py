@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
 _adapter = cache(TypeAdapter)
 
 
-def told(value: Any) -> str:
+def shorten(value: Any) -> str:
     """Return a value as an error message shows it: cut where it is long."""
     return _short.repr(value)
 
@@ -78,7 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise ValueError(f"the key {told(twice)} is given twice")
+        raise ValueError(f"the key {shorten(twice)} is given twice")
     return record
 
 
@@ -119,7 +119,7 @@ def explained(known: Mapping[str, Any] | None = None) -> Iterator[None]:
         place = ".".join(map(str, first["loc"])) or "it"
         if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             hint = f"; known: {list(known)}" if known else ""
-            raise ValueError(f"unknown {told(place)}{hint}") from None
+            raise ValueError(f"unknown {shorten(place)}{hint}") from None
         if isinstance(cause := first.get("ctx", {}).get("error"), ValueError):  # it names the value
             raise ValueError(str(cause)) from None
         if first["type"] == "missing":
@@ -127,4 +127,4 @@ def explained(known: Mapping[str, Any] | None = None) -> Iterator[None]:
         rule = first["msg"].replace("Input should be", "it has to be")
         about = getattr((known or {}).get(place), "description", None)
         hint = f". {about}" if about else ""
-        raise ValueError(f"{place} is {told(first['input'])}; {rule}{hint}") from None
+        raise ValueError(f"{place} is {shorten(first['input'])}; {rule}{hint}") from None

@@ -145,10 +145,13 @@ def lambdas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
     mu, layers = _checked(T, c, q)
     left = layers[::-1]
     with np.errstate(invalid="ignore"):
-        grown = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
+        one_more_change = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
     # 2 sinh(mu / 2) exp(-mu / 2) = 1 - exp(-mu)
     return (
-        float(control_cost(c)) * -np.expm1(-mu) * grown / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
+        float(control_cost(c))
+        * -np.expm1(-mu)
+        * one_more_change
+        / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
     )
 
 

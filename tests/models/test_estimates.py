@@ -10,7 +10,7 @@ from pidlib.data.alignment import paired_units
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.layerwise import closed_form, fit_estimates
 from pidlib.hooks import find_blocks, read_states
-from pidlib.laws import Static
+from pidlib.laws import StaticLaw
 from pidlib.models import load_model
 from pidlib.theory.wiener import wiener_map
 
@@ -100,13 +100,13 @@ def test_the_control_is_the_affine_map_and_leaves_padding(tiny):
     )
     x = torch.randn(2, 3, tiny.width)
     mask = torch.tensor([[[1], [1], [1]], [[1], [0], [1]]]).bool()
-    new = Static({1: made[1].gain})(1, x, mask)
+    new = StaticLaw({1: made[1].gain})(1, x, mask)
     expected = x @ made[1].A.T.float() + made[1].b.float()
     assert torch.allclose(new[mask[..., 0]], expected[mask[..., 0]], atol=1e-5)
     assert torch.equal(new[1, 1], x[1, 1])
     inputs = tiny.inputs("bert")
     gains = {1: made[1].gain}
-    with torch.no_grad(), find_blocks(model).control(begin=lambda: Static(gains), layers=[1]):
+    with torch.no_grad(), find_blocks(model).control(begin=lambda: StaticLaw(gains), layers=[1]):
         assert torch.isfinite(model(**inputs).logits).all()
 
 

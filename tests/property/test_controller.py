@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from pidlib.gain import Gain, padding_of
-from pidlib.laws import Residual, static_gain, strengths
+from pidlib.gain import Gain, padding_places
+from pidlib.laws import ResidualLaw, static_gain, strengths
 from pidlib.settings import parse_gains, parse_scheme
 from pidlib.theory.gains import alphas
 
@@ -88,7 +88,7 @@ def test_a_gain_is_the_same_matrix_in_every_form(seed, d, data):
     mask = random_states((3, 5, 1), seed + 1) > 0
     expected = torch.where(mask, x - x @ matrix, x)
     assert torch.allclose(gain.add_to(x, x, mask), expected, atol=1e-12)
-    assert torch.equal(gain.add_to(x, x, mask, padding_of(mask)), gain.add_to(x, x, mask))
+    assert torch.equal(gain.add_to(x, x, mask, padding_places(mask)), gain.add_to(x, x, mask))
     assert torch.allclose(gain.add_to(x, x), x - x @ matrix, atol=1e-12)
     base = random_states((3, 5, d), seed + 2)
     assert torch.allclose(
@@ -152,7 +152,7 @@ def residual(seed, T=4, d=7):
         t: {i: Gain.of_projection(offs[i][t], 0.1 * (k + 1)) for k, i in enumerate("PID")}
         for t in (1, 3)
     }
-    return offs, Residual(gains, "PID")
+    return offs, ResidualLaw(gains, "PID")
 
 
 @settings(deadline=None)

@@ -24,11 +24,11 @@ import pidlib
 from pidbook.evaluation.results import is_stale, read_result, write_result
 from pidlib import load_controller
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, read_outcomes
-from pidlib.bases import DTYPES, Eigenbases, Origin
+from pidlib.bases import DTYPES, Eigenbases, FitRecord
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings, Settings
 from pidlib.data.edits import Edit
-from pidlib.estimation.estimator import EXPANSION, Estimator, is_beyond
-from pidlib.estimation.layerwise import Estimate, Fit
+from pidlib.estimation.estimator import EXPANSION, Estimator, exceeds_norm
+from pidlib.estimation.layerwise import AffineEstimate, Fit
 from pidlib.io.strict_json import parse_json, read_json
 from pidlib.pid import PIDController
 from pidlib.settings import LAWS
@@ -69,7 +69,7 @@ def test_there_are_at_least_two_thousand_cases():
 
 def origin():
     sums = tuple({name: f"{t}" * 64 for name in DTYPES} for t in range(DEPTH))
-    return Origin("bert", "Tiny", DEPTH, WIDTH, None, sums, 3, 2, 9, 0)
+    return FitRecord("bert", "Tiny", DEPTH, WIDTH, None, sums, 3, 2, 9, 0)
 
 
 def random_frames(*shape):
@@ -91,7 +91,7 @@ def subspaces(**changes):
 def estimator(scale=0.5):
     A = scale * random_frames(WIDTH, WIDTH)
     fit = Fit(9, 4.0, 1.0, 0.5, 0.25)
-    made = {t: Estimate(A, torch.full((WIDTH,), 0.1).double(), fit) for t in range(DEPTH)}
+    made = {t: AffineEstimate(A, torch.full((WIDTH,), 0.1).double(), fit) for t in range(DEPTH)}
     return Estimator(made, origin(), 0.5, "wiener", "2 random edits a row (typos)")
 
 
@@ -210,7 +210,7 @@ def check_action(found, allow_expanding=False):
             eye = torch.eye(found.origin.width, dtype=torch.float64)
             action, most = eye - sum(gain.matrix() for gain in kinds.values()), 1 + 1e-3
         assert bool(action.isfinite().all())
-        assert allow_expanding or not is_beyond(action, most)
+        assert allow_expanding or not exceeds_norm(action, most)
 
 
 # What goes wrong in JSON.
@@ -455,7 +455,7 @@ def test_gains_that_overshoot_are_refused_unless_asked_for(tmp_path, law):
         PIDController.from_pretrained(tmp_path)
     assert str(tmp_path) in str(told.value)
     again = PIDController.from_pretrained(tmp_path, allow_expanding=True)
-    assert is_beyond(torch.eye(WIDTH) - list(again.feedback[0].values())[0].matrix(), 0.9)
+    assert exceeds_norm(torch.eye(WIDTH) - list(again.feedback[0].values())[0].matrix(), 0.9)
     check_action(again, allow_expanding=True)
     with pytest.raises(ValueError, match="too large for single precision"):
         asked.retune(gains={"P": 1e308, "D": 1e308})

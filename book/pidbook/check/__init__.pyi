@@ -6,7 +6,7 @@ from .assumptions import (
 from .attacks import (
     area_under_curve as area_under_curve,
     attack_rates as attack_rates,
-    foretold_gains as foretold_gains,
+    predicted_gains as predicted_gains,
     rows_left as rows_left,
     tokens_of_word as tokens_of_word,
     word_order as word_order,

@@ -37,7 +37,7 @@ def tokens_of_word(answer: Answer) -> Cases:
 
 
 @exercise("the slope, times what the new word's vector differs by from the old one's")
-def foretold_gains(answer: Answer) -> Cases:
+def predicted_gains(answer: Answer) -> Cases:
     """Check a function (gradient (d,), own (d,), others (J, d)) -> first-order gain of each swap."""
     for seed in range(4):
         random = np.random.default_rng(seed)

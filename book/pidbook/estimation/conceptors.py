@@ -12,7 +12,7 @@ from torch import Tensor
 from pidlib.bases import Eigenbases
 from pidlib.controller import Controller
 from pidlib.gain import Gain
-from pidlib.laws import Static
+from pidlib.laws import StaticLaw
 
 FLOOR = 1e-9  # share of the mean eigenvalue that every direction has: R is inverted
 
@@ -55,9 +55,9 @@ class ConceptorController(Controller):
         """States that are controlled: all before a block."""
         return list(range(self.depth))
 
-    def begin(self) -> Static:
+    def begin(self) -> StaticLaw:
         """Make the law anew, for one forward call of the model."""
-        return Static({t: gains["C"] for t, gains in self.feedback.items()})
+        return StaticLaw({t: gains["C"] for t, gains in self.feedback.items()})
 
     def summary(self) -> str:
         """Settings on one line."""

@@ -13,7 +13,7 @@ RHOS = (0.5, 1.0, 2.0)
 LOSS = 0.01
 
 
-class Tried(NamedTuple):
+class TrialSetting(NamedTuple):
     """One setting on held-out rows."""
 
     rho: float
@@ -33,8 +33,8 @@ class Selection(NamedTuple):
     """
 
     estimator: Estimator | None
-    tried: tuple[Tried, ...]
-    chosen: Tried
+    tried: tuple[TrialSetting, ...]
+    chosen: TrialSetting
 
 
 def best_affordable(tried: Sequence[Any], loss: float = LOSS) -> Any:
@@ -75,9 +75,9 @@ def choose(
         raise ValueError(f"rhos {list(rhos)}, {len(held)} held-out rows: give at least one of each")
     sets = held, [row for row, _ in perturbed_rows(held, perturbed, seed + 1)]
 
-    def judged(rho: float, last: int) -> Tried:
+    def judged(rho: float, last: int) -> TrialSetting:
         shares = (float(right_answers(model, tokenizer, part).mean()) for part in sets)
-        return Tried(rho, last, *shares)
+        return TrialSetting(rho, last, *shares)
 
     tried, controls = [judged(0.0, -1)], [None]
     for rho in rhos:

@@ -49,7 +49,7 @@ from .trial_results import (
 )
 from .word_game import (
     SEARCHES as SEARCHES,
-    Asked as Asked,
+    SearchResult as SearchResult,
     WordGame as WordGame,
     search_words as search_words,
 )

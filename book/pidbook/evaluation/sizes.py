@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pidbook.evaluation.timing import Ratio, measure, operations, ratio
-from pidlib.bases import Eigenbases, Origin
+from pidlib.bases import Eigenbases, FitRecord
 from pidlib.gain import Gain
 from pidlib.hooks import Blocks, find_blocks
 from pidlib.laws import strengths
@@ -124,7 +124,7 @@ def random_control(
         values[term] = (torch.arange(d) < rank).double().repeat(T + 1, 1)
         orders = [torch.randperm(d, generator=draw) for _ in range(T)]
         vectors[term] = torch.stack([frame[:, order[:rank]] for order in orders])
-    origin = Origin(model.config.model_type, type(model).__name__, T, d, None, (), 0, 0, 0, 0)
+    origin = FitRecord(model.config.model_type, type(model).__name__, T, d, None, (), 0, 0, 0, 0)
     bases = Eigenbases(values, vectors, origin)
     return _RandomControl(bases, scheme=scheme, variance=1.0, layers=layers)
 

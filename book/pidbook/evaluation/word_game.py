@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pidlib.data.batches import encode, input_device
-from pidlib.evaluation.exact import Choice, Choices, changed, changing, falling, grown
+from pidlib.evaluation.exact import Choice, Choices, changed, changing, falling, one_more_change
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 from pidlib.theory.inputs import number
@@ -27,7 +27,7 @@ OBJECTIVES = ("margin", "running loss")
 PASS = 2  # questions that a gradient counts as: a forward and a backward
 
 
-class Asked(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search met.
 
     Attributes
@@ -221,7 +221,7 @@ class WordGame:
         return theta.masked_fill(~theirs, -torch.inf)
 
 
-def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
+def search_words(game: WordGame, search: str, **settings: Any) -> SearchResult:
     """Ask a game's model until an answer is wrong or no question is left.
 
     Parameters
@@ -232,7 +232,7 @@ def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
 
     Returns
     -------
-    Asked
+    SearchResult
 
     Raises
     ------
@@ -261,7 +261,7 @@ def search_words(game: WordGame, search: str, **settings: Any) -> Asked:
             SEARCHES[search](game, **settings)
     except _Over:
         pass
-    return Asked(game.fell, game.last, game.queries)
+    return SearchResult(game.fell, game.last, game.queries)
 
 
 def _random(game: WordGame, seed: int = 0) -> None:
@@ -323,7 +323,7 @@ def _neighbour(game: WordGame, choice: Choice, random: np.random.Generator) -> C
 
 def _beam(game: WordGame, width: int = 3, objective: str = "margin") -> None:
     kept = [game.none]
-    while wanted := grown(kept, game.of.sizes):
+    while wanted := one_more_change(kept, game.of.sizes):
         values = game.ask(wanted, objective)
         kept = [wanted[k] for k in np.argsort(-values, kind="stable")[:width]]
 

@@ -33,7 +33,7 @@ SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
 COSTS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000)  # tried on bending networks
 
 
-class Standing(NamedTuple):
+class LawResult(NamedTuple):
     """How one law did."""
 
     loss: float
@@ -41,7 +41,7 @@ class Standing(NamedTuple):
     clean: float
 
 
-def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[str, Standing]:
+def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[str, LawResult]:
     """Let laws compete on the true loss of rotating layers with exact clean subspaces.
 
     Six layers of width 24, whose first clean subspace has 4 dimensions; 30 inputs a network.
@@ -96,7 +96,7 @@ def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[s
             row.append((paid / best, _rms(path.states[-1] - goal), _rms(quiet - goal)))
         rows.append(row)
     medians = np.median(rows, axis=0).tolist()
-    return {name: Standing(*row) for name, row in zip(laws, medians, strict=True)}
+    return {name: LawResult(*row) for name, row in zip(laws, medians, strict=True)}
 
 
 class BentStanding(NamedTuple):
