@@ -14,9 +14,7 @@ from .attacks import (
 from .dynamics import (
     euler_step as euler_step,
     largest_gain as largest_gain,
-    noise_gain as noise_gain,
     offset as offset,
-    pid_controls as pid_controls,
 )
 from .estimation import (
     bias_variance as bias_variance,
