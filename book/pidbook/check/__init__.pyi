@@ -78,7 +78,6 @@ from .subspaces import (
     curve_rank as curve_rank,
     distance_to_span as distance_to_span,
     embedding_projection as embedding_projection,
-    merged_covariance as merged_covariance,
     mode_product as mode_product,
     shared_directions as shared_directions,
     smallest_rank as smallest_rank,

@@ -55,19 +55,6 @@ def embedding_projection(answer: Answer) -> Cases:
     return "the basis has d rows: U of the unfolding, V of its transpose"
 
 
-@exercise("go back to sums of x x' by adding m m', add those, and take off the new mean")
-def merged_covariance(answer: Answer) -> Cases:
-    """Check a function (n1, m1, C1, n2, m2, C2) -> C, the covariance of two sets together."""
-    random = np.random.default_rng(3)
-    for n1, n2, d in ((5, 5, 2), (3, 9, 3), (1, 20, 4)):
-        first, second = random.standard_normal((n1, d)), random.standard_normal((n2, d))
-        second = second + 3 * random.standard_normal(d)
-        sets = [(len(X), X.mean(axis=0), np.cov(X.T, ddof=0)) for X in (first, second)]
-        wanted = np.cov(np.concatenate([first, second]).T, ddof=0)
-        yield wanted, answer(*sets[0], *sets[1])
-    return "sums of x x' simply add; covariances need their means as well"
-
-
 @exercise("np.cumsum(values) / values.sum() is the share of 1, 2, ... directions")
 def smallest_rank(answer: Answer) -> Cases:
     """Check a function (eigenvalues, variance) -> rank."""
