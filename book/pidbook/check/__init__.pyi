@@ -31,11 +31,8 @@ from .gains import (
     cost_that_breaks_even as cost_that_breaks_even,
     exit_error as exit_error,
     gains_with_end as gains_with_end,
-    half_life as half_life,
     layers_needed as layers_needed,
     mean_gain_excess as mean_gain_excess,
-    memory_layers as memory_layers,
-    planes_left as planes_left,
     split as split,
 )
 from .jacobians import (
@@ -78,7 +75,6 @@ from .subspaces import (
     curve_rank as curve_rank,
     distance_to_span as distance_to_span,
     embedding_projection as embedding_projection,
-    mode_product as mode_product,
     shared_directions as shared_directions,
     smallest_rank as smallest_rank,
 )

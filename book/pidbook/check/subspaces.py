@@ -30,19 +30,6 @@ def curve_rank(answer: Answer) -> Cases:
     return "one dimension of curve, and as many directions as it has bends"
 
 
-@exercise("np.moveaxis the mode to the end, multiply by A.T, and move it back")
-def mode_product(answer: Answer) -> Cases:
-    """Check a function (X, A, mode) -> the mode product of a tensor and a matrix."""
-    random = np.random.default_rng(1)
-    for shape in ((3, 4), (2, 3, 4), (2, 3, 2, 4)):
-        X = random.standard_normal(shape)
-        for mode, size in enumerate(shape):
-            A, letters = random.standard_normal((5, size)), "abcd"[: len(shape)]
-            out = letters.replace(letters[mode], "z")
-            yield np.einsum(f"{letters},z{letters[mode]}->{out}", X, A), answer(X, A, mode)
-    return "a matrix times every column that runs along the mode"
-
-
 @exercise("put tokens into the columns of a (d, N l) matrix; then U of its SVD has d rows")
 def embedding_projection(answer: Answer) -> Cases:
     """Check a function (X, r) -> projection onto the embedding mode's first r directions."""
