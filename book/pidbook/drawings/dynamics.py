@@ -54,7 +54,7 @@ def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
         for name, values in columns.items():
             row[name.replace("_", " ")] = values[k]
         rows.append(row)
-    return table(rows, "Five settings of the dials", folded=True)
+    return table(rows, "Some settings of the dials", folded=True)
 
 
 def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Figure:
