@@ -89,4 +89,4 @@ def laws_table(costs: Mapping[str, float], by_identity: Mapping[str, float]) -> 
     rows = []
     for law, paid in costs.items():
         rows.append({"law": law, "cost": paid, "by the identity": by_identity[law]})
-    return table(rows, "Cost of six laws", digits=4, folded=True)
+    return table(rows, "Cost of each law", digits=4, folded=True)
