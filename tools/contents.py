@@ -34,6 +34,7 @@ MOVED = {  # old address of a chapter: where it stands now
     "18_wiener": "17_wiener",
     "19_estimate_on_trial": "18_estimate_on_trial",
     "20_how_far_it_carries": "18_estimate_on_trial",
+    "90_tucker": "02_subspaces",
 }
 APPENDIX = 90  # the number that the files of appendices begin with, and more
 

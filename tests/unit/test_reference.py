@@ -56,8 +56,7 @@ def test_chapters_use_public_names_only():
     addresses = library.uses().keys()
     assert len(addresses) > 50
     # The recipes themselves: chapter 9 prints what they say; their module imports TextAttack.
-    # The recursion: chapter 4 compares the public closed form with it.
-    inner = {"pidlib.attacks.recipes.RECIPES", "pidlib.theory.gains.recursion"}
+    inner = {"pidlib.attacks.recipes.RECIPES"}
     assert addresses - PUBLIC == inner
 
 

@@ -9,18 +9,13 @@ import pytest
 
 from pidbook import check
 from pidbook.theory.pontryagin import step_bound, sweep
-from pidlib.theory.gains import alphas, attenuation, steady, wiener_c
-from pidlib.theory.projections import pair_weights
+from pidlib.theory.gains import alphas, attenuation, wiener_c
 
 
 def the_control_before_the_layer(S_next, theta, Q, c):
     M = Q + theta.T @ S_next @ theta
     K = np.linalg.solve(M + c * np.eye(len(M)), M)
     return c * K, K
-
-
-def nearest_in_absolute_terms(c, within):
-    return next(T for T in range(1, 99) if alphas(T, c)[0] <= steady(c).alpha + within)
 
 
 def left(X, r):
@@ -78,12 +73,6 @@ def pairs(bend, share):
         (check.gains_with_end, lambda T, c, end: alphas(T, c)),
         (check.gains_with_end, lambda T, c, end: [c / (c + 1 + end)] * T),
         (check.cost_for_share, lambda share: share / (1 - share)),  # one layer
-        (check.half_life, lambda c: steady(c).lifetime),
-        (check.half_life, lambda c: np.log(2) * c**0.5),
-        (check.memory_layers, lambda c, within: round(c**0.5)),
-        (check.memory_layers, nearest_in_absolute_terms),
-        (check.planes_left, lambda phi, T, c: attenuation(T, c, [0, np.sin(phi), 1])[-1]),
-        (check.planes_left, lambda phi, T, c: attenuation(T, c, pair_weights([phi])[0])[-1]),
         (check.mean_gain_excess, lambda q, T, c: 0.0),
         (check.costate_step, lambda p, theta, Q, v: theta.T @ p - Q @ v),
         (check.costate_step, lambda p, theta, Q, v: theta.T @ ((1 - np.tanh(v) ** 2) * p) - Q @ v),
@@ -101,12 +90,9 @@ def pairs(bend, share):
         (check.curve_rank, pairs),  # always whole pairs
         (check.curve_rank, lambda bend, share: math.ceil(math.log(1 - share) / math.log(bend))),
         (check.curve_rank, lambda bend, share: 2),
-        (check.mode_product, lambda X, U, k: np.tensordot(U, X, (1, k))),  # axes out of place
         (check.embedding_projection, lambda X, r: left(X, r)),
         (check.embedding_projection, of_the_other_factor),
         (check.embedding_projection, lambda X, r: left(X - X.mean((0, 1)), r) @ left(X, r).T),
-        (check.merged_covariance, lambda n, m, C, k, p, D: (n * C + k * D) / (n + k)),
-        (check.merged_covariance, lambda n, m, C, k, p, D: (C + D) / 2),
     ],
 )
 def test_wrong_answers_fail_with_a_hint(capsys, exercise, wrong):

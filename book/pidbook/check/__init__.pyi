@@ -14,9 +14,7 @@ from .attacks import (
 from .dynamics import (
     euler_step as euler_step,
     largest_gain as largest_gain,
-    noise_gain as noise_gain,
     offset as offset,
-    pid_controls as pid_controls,
 )
 from .estimation import (
     bias_variance as bias_variance,
@@ -33,10 +31,7 @@ from .gains import (
     cost_that_breaks_even as cost_that_breaks_even,
     exit_error as exit_error,
     gains_with_end as gains_with_end,
-    half_life as half_life,
     mean_gain_excess as mean_gain_excess,
-    memory_layers as memory_layers,
-    planes_left as planes_left,
     split as split,
 )
 from .jacobians import (
@@ -77,8 +72,6 @@ from .subspaces import (
     curve_rank as curve_rank,
     distance_to_span as distance_to_span,
     embedding_projection as embedding_projection,
-    merged_covariance as merged_covariance,
-    mode_product as mode_product,
     shared_directions as shared_directions,
     smallest_rank as smallest_rank,
 )

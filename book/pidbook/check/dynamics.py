@@ -39,24 +39,3 @@ def largest_gain(answer: Answer) -> Cases:
     for a, h in ((0.0, 1.0), (1.0, 0.1), (3.0, 0.05), (10.0, 0.1)):
         yield 1 / h, answer(a, h)
     return "a delay of one sample: the plant's own damping a no longer counts"
-
-
-@exercise("e = targets - outputs; the slope is -np.diff(outputs, prepend=outputs[0]) / h")
-def pid_controls(answer: Answer) -> Cases:
-    """Check a function (targets, outputs, K_p, K_i, K_d, h) -> controls, D on the output alone."""
-    random = np.random.default_rng(1)
-    for K_p, K_i, K_d in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 0.5, 0.1)):
-        (targets, outputs), h = random.standard_normal((2, 7)), float(random.uniform(0.1, 1))
-        errors, slopes = targets - outputs, -np.diff(outputs, prepend=outputs[0]) / h
-        wanted = K_p * errors + K_i * h * np.cumsum(errors) + K_d * slopes
-        yield wanted, answer(targets, outputs, K_p, K_i, K_d, h)
-    return "present, past and trend, and no kick when the target jumps"
-
-
-@exercise("u = (K_p + K_d/(n h)) n_t - (K_d/(n h)) n_{t-n}; variances of independent parts add")
-def noise_gain(answer: Answer) -> Cases:
-    """Check a function (K_p, K_d, h, n) -> spread of the control for a slope over n samples."""
-    for K_p, K_d, h, n in ((1.0, 0.0, 0.1, 1), (0.0, 1.0, 0.1, 2), (2.0, 0.5, 0.05, 5)):
-        slope = K_d / (n * h)
-        yield np.hypot(K_p + slope, slope), answer(K_p, K_d, h, n)
-    return "a slope over n samples is n times less noisy, and n / 2 samples late"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from itertools import count
-
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.gains import alphas, attenuation, lambdas, steady, wiener_c
-from pidlib.theory.projections import diagonal_gains, pair_weights
+from pidlib.theory.gains import alphas, lambdas, steady, wiener_c
+from pidlib.theory.projections import diagonal_gains
 from pidlib.theory.systems import orthogonal_system
 
 
@@ -33,33 +30,6 @@ def cost_for_share(answer: Answer) -> Cases:
     for c in (0.01, 0.5, 1.0, 2.0, 50.0):
         yield c, answer(float(steady(c).alpha))
     return "c = alpha / (1 - alpha)^2: keeping nearly all is very dear"
-
-
-@exercise("far from the end a layer leaves exp(-mu), and mu = 2 arcsinh(1 / (2 sqrt(c)))")
-def half_life(answer: Answer) -> Cases:
-    """Check a function c -> number of layers in which a deep network halves an error."""
-    for c in (0.001, 0.5, 1.0, 10.0, 1000.0):
-        yield math.log(2) * float(steady(c).lifetime), answer(c)
-    return "the depth that halves an error grows like sqrt(c) once c is large"
-
-
-@exercise(
-    "alphas(T, c)[0] nears steady(c).alpha; `within` is a share of that limit; try T = 1, 2, ..."
-)
-def memory_layers(answer: Answer) -> Cases:
-    """Check a function (c, within) -> fewest layers T with alpha_0 that near its limit."""
-    for c, within in ((1.0, 0.01), (100.0, 0.01), (100.0, 0.1), (0.1, 0.01), (0.001, 0.01)):
-        most = float(steady(c).alpha) * (1 + within)
-        yield next(T for T in count(1) if alphas(T, c)[0] <= most), answer(c, within)
-    return "the depth that counts as infinite grows like sqrt(c), if large"
-
-
-@exercise("weights 0, (1 - cos phi) / 2, (1 + cos phi) / 2; attenuation(T, c, q)[-1] takes each")
-def planes_left(answer: Answer) -> Cases:
-    """Check a function (phi, T, c) -> the three shares left where two planes share a line."""
-    for phi, T, c in ((0.3, 6, 1.0), (math.pi / 3, 12, 1e-3), (math.pi / 2, 4, 10.0)):
-        yield (1.0, *attenuation(T, c, pair_weights([phi])[0])[-1]), answer(phi, T, c)
-    return "only the common line is left alone; what lies in one plane of the two is worn down"
 
 
 @exercise("start at x = 1, add q v^2 / 2 + c u^2 / 2 at each layer; the least cost is lambda_0 / 2")

@@ -30,19 +30,6 @@ def curve_rank(answer: Answer) -> Cases:
     return "one dimension of curve, and as many directions as it has bends"
 
 
-@exercise("np.moveaxis the mode to the end, multiply by A.T, and move it back")
-def mode_product(answer: Answer) -> Cases:
-    """Check a function (X, A, mode) -> the mode product of a tensor and a matrix."""
-    random = np.random.default_rng(1)
-    for shape in ((3, 4), (2, 3, 4), (2, 3, 2, 4)):
-        X = random.standard_normal(shape)
-        for mode, size in enumerate(shape):
-            A, letters = random.standard_normal((5, size)), "abcd"[: len(shape)]
-            out = letters.replace(letters[mode], "z")
-            yield np.einsum(f"{letters},z{letters[mode]}->{out}", X, A), answer(X, A, mode)
-    return "a matrix times every column that runs along the mode"
-
-
 @exercise("put tokens into the columns of a (d, N l) matrix; then U of its SVD has d rows")
 def embedding_projection(answer: Answer) -> Cases:
     """Check a function (X, r) -> projection onto the embedding mode's first r directions."""
@@ -53,19 +40,6 @@ def embedding_projection(answer: Answer) -> Cases:
         V = np.linalg.eigh(tokens.T @ tokens)[1][:, ::-1][:, :r]
         yield V @ V.T, answer(X, r)
     return "the basis has d rows: U of the unfolding, V of its transpose"
-
-
-@exercise("go back to sums of x x' by adding m m', add those, and take off the new mean")
-def merged_covariance(answer: Answer) -> Cases:
-    """Check a function (n1, m1, C1, n2, m2, C2) -> C, the covariance of two sets together."""
-    random = np.random.default_rng(3)
-    for n1, n2, d in ((5, 5, 2), (3, 9, 3), (1, 20, 4)):
-        first, second = random.standard_normal((n1, d)), random.standard_normal((n2, d))
-        second = second + 3 * random.standard_normal(d)
-        sets = [(len(X), X.mean(axis=0), np.cov(X.T, ddof=0)) for X in (first, second)]
-        wanted = np.cov(np.concatenate([first, second]).T, ddof=0)
-        yield wanted, answer(*sets[0], *sets[1])
-    return "sums of x x' simply add; covariances need their means as well"
 
 
 @exercise("np.cumsum(values) / values.sum() is the share of 1, 2, ... directions")

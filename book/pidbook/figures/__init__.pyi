@@ -13,9 +13,6 @@ from .comparisons import (
     gain_panels as gain_panels,
     heatmap as heatmap,
 )
-from .diagram import (
-    network_diagram as network_diagram,
-)
 from .plots import (
     curves as curves,
     gain_bar as gain_bar,

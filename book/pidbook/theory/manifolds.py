@@ -86,7 +86,7 @@ def curve_cloud(
     >>> cloud.points.shape, int(np.linalg.matrix_rank(cloud.points))
     ((100, 50), 3)
 
-    Source: equation subspaces-embedded.
+    Source: equation subspaces-curve.
     """
     size = dims if width is None else width
     number("the number of points n", n, "at least 1")

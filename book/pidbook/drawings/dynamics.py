@@ -1,0 +1,232 @@
+"""Drawings of chapter 1: the mass under P, I and D, and a network with its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyBboxPatch
+
+from pidbook.figures import (
+    ESTIMATE,
+    INK,
+    LOSS,
+    OURS,
+    PALETTE,
+    curves,
+    name_ends,
+    slider,
+    table,
+    tidy,
+)
+from pidbook.figures.tables import Table
+
+P_D, P_I_D = PALETTE[1], ESTIMATE  # in all pictures of the mass; P is OURS
+DOTTED = dict(color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+
+
+def dials(
+    time: np.ndarray, output: np.ndarray, gains: Mapping[str, Sequence[float]], start: tuple
+) -> go.Figure:
+    """Position over time, with a slider a gain; output: (times, values of P, of I, of D)."""
+    values = list(gains.values())
+    frames = {}
+    for place in np.ndindex(output.shape[1:]):
+        key = tuple(f"{axis[k]:g}" for axis, k in zip(values, place, strict=True))
+        frames[key] = {"position": output[:, *place].round(3)}
+    names = [f"gain {name}" for name in gains]
+    figure = slider(time, frames, names, "time", "position", start)
+    figure.add_hline(1, line_dash="dot", line_color=INK)
+    figure.add_vline(15, line_dash="dot", line_color=INK)
+    figure.update_yaxes(range=[-0.2, 2.2])
+    return tidy(figure)
+
+
+def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
+    """Settings (P, I, D) of the dials, and numbers about each."""
+    rows = []
+    for k, gains in enumerate(settings):
+        row = dict(zip(("P", "I", "D"), map(str, gains), strict=True))
+        for name, values in columns.items():
+            row[name.replace("_", " ")] = values[k]
+        rows.append(row)
+    return table(rows, "Some settings of the dials", folded=True)
+
+
+def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Figure:
+    """Position over time under P, P-D and P-I-D."""
+    figure = curves(time, positions, xlabel="time", ylabel="position")
+    figure.set_size_inches(5.8, 4.0)
+    plot = figure.axes[0]
+    name_ends(plot)
+    plot.set_xlim(-1, 30)
+    plot.axhline(1, **DOTTED)
+    plot.axvline(15, **DOTTED)
+    return figure
+
+
+def positions_table(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Table:
+    """The positions at five times."""
+    rows = []
+    for wanted in (5, 10, 15, 20, 30):
+        k = int(np.argmin(abs(time - wanted)))
+        rows.append({"time": wanted} | {name: y[k] for name, y in positions.items()})
+    return table(rows, "Position at five times", folded=True)
+
+
+def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
+    """Left: the force under P and P-D, measured with noise. Right: swings that grow."""
+    figure = Figure(figsize=(5.8, 3.5))
+    left, right = figure.subplots(1, 2)
+    for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
+        run = noisy[name]
+        left.plot(run.time, run.control, color=colour, linewidth=width, label=name)
+    left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=(-80, 100))
+    left.legend(loc="upper left", ncols=2)
+    right.plot(swings.time, swings.output, "--", color=P_I_D)
+    right.axhline(1, **DOTTED)
+    right.set(title="I: growing swings", xlabel="time", ylabel="position")
+    return figure
+
+
+def surprises(
+    time: np.ndarray, replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray]
+) -> Figure:
+    """A panel for each surprise: the position under the replayed forces and under the feedback."""
+    figure = Figure(figsize=(5.8, 3.7))
+    panels = figure.subplots(1, len(replayed), sharey=True)
+    for plot, (name, position) in zip(panels, replayed.items(), strict=True):
+        plot.plot(time, position, "--", color=INK, label="replayed")
+        plot.plot(time, feedback[name], color=P_I_D, label="feedback")
+        plot.axhline(1, **DOTTED)
+        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=(-0.1, 2.6))
+    panels[0].set_ylabel("position")
+    panels[-1].legend(loc="lower right")
+    return figure
+
+
+def surprises_table(
+    replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray]
+) -> Table:
+    """The last positions of those runs."""
+    rows = []
+    for name, position in replayed.items():
+        rows.append({"": name, "replayed": position[-1], "feedback": feedback[name][-1]})
+    return table(rows, "Position at time 30; the target is 1", folded=True)
+
+
+def error_and_control(
+    x: np.ndarray, error: np.ndarray, control: np.ndarray, direction: np.ndarray
+) -> Figure:
+    """A state in the plane, its error off a line through 0 in that direction, and its control."""
+    figure = Figure(figsize=(5.6, 3.3), layout="none")
+    plot = figure.add_axes((0, 0, 1, 1), xlim=(-0.75, 3.45), ylim=(-0.3, 2.17), aspect="equal")
+    plot.set_axis_off()
+    plot.plot(*np.outer(direction, (-0.6, 3.4)), color=INK, linewidth=5, alpha=0.4)
+    beside = -0.16 * direction
+    arrow = dict(arrowstyle="-|>", linewidth=2.2, shrinkA=0, shrinkB=0, mutation_scale=16)
+    plot.annotate("", x + error + beside, x + beside, arrowprops=arrow | dict(color=LOSS))
+    plot.annotate("", x + control, x, arrowprops=arrow | dict(color=OURS))
+    plot.plot(*x, "o", color=INK, markersize=9)
+    plot.plot(*(x + control), "o", color=INK, markersize=9, fillstyle="none")
+
+    def label(place: np.ndarray, text: str, colour: str, offset: tuple, **look: Any) -> None:
+        """Write beside a place; the offset is in points."""
+        place_in_points = dict(xytext=offset, textcoords="offset points", fontsize=12)
+        plot.annotate(text, place, color=colour, **place_in_points, **look)
+
+    label(x, "state $x_t$", INK, (0, 10), ha="center")
+    label(x + error / 2 + beside, "error $e_t = -Q_t x_t$", LOSS, (-9, -4), ha="right")
+    label(x + control / 2, r"control $u_t = (1 - \alpha_t)\, e_t$", OURS, (10, 0))
+    label(x + control, "controlled state $x_t + u_t$", INK, (13, -5))
+    tilt = np.degrees(np.arctan2(direction[1], direction[0]))
+    clean = dict(rotation=tilt, ha="center", va="top")
+    label(2.6 * direction, "where clean states live", INK, (3, -10), **clean)
+    return figure
+
+
+def network() -> Figure:
+    """Two blocks, a controller of three terms before each, and the wire that is missing."""
+    figure = Figure(figsize=(5.8, 2.8), layout="constrained")
+    plot = figure.add_subplot(aspect="equal", xlim=(-0.5, 10.0), ylim=(-3.75, 0.85))
+    plot.set_axis_off()
+    for left, name in ((0.0, "0"), (5.4, "T-1")):
+        gap = 0.55 if left else 0.3  # a longer name needs more room
+        plot.text(left, 0, f"$x_{{{name}}}$", fontsize=13, **_centred(INK))
+        _arrow(plot, (left + gap, 0), (left + 0.95, 0), INK)
+        plot.add_patch(Circle((left + 1.2, 0), 0.25, fill=False, edgecolor=OURS, linewidth=2))
+        plot.text(left + 1.2, 0, "+", fontsize=13, **_centred(OURS))
+        _arrow(plot, (left + 1.45, 0), (left + 2.0, 0), INK)
+        _box(plot, (left + 2.0, -0.5), (1.3, 1.0), 0.12, edgecolor=INK, linewidth=2)
+        plot.text(left + 2.65, 0, f"$F_{{{name}}}$", fontsize=13, **_centred(INK))
+        _arrow(plot, (left + 3.3, 0), (left + 3.8, 0), INK)
+        _controller(plot, left, name)
+    plot.text(4.07, 0, "···", fontsize=15, **_centred(INK))
+    _arrow(plot, (4.32, 0), (4.82, 0), INK)
+    plot.text(9.55, 0, "$x_T$", fontsize=13, **_centred(INK))
+    plot.plot([0, 0, 4.95, 4.95], [-2.75, -3.45, -3.45, -2.08], **DOTTED)  # the missing wire
+    for y in (-2.08, -2.73):  # into I and into D
+        plot.plot([4.95, 5.82], [y, y], **DOTTED)
+    plot.plot(3.1, -3.45, "x", color=INK, markersize=13, markeredgewidth=2)
+    plot.text(3.1, -2.35, "a true I or D\nwould need this", **_centred(INK))
+    return figure
+
+
+def _centred(colour: str) -> dict[str, str]:
+    return dict(ha="center", va="center", color=colour)
+
+
+def _arrow(plot: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+    look = dict(arrowstyle="-|>", color=colour, linewidth=1.8, shrinkA=0, shrinkB=0)
+    plot.annotate("", xy=end, xytext=start, arrowprops=look)
+
+
+def _box(plot: Axes, corner: tuple, size: tuple, rounding: float, **look: Any) -> None:
+    style = f"round,pad=0,rounding_size={rounding}"
+    plot.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, fill=False, **look))
+
+
+def _controller(plot: Axes, left: float, name: str) -> None:
+    """Three boxes under a state, whose sum goes up into the circle."""
+    wire = dict(color=OURS, linewidth=1.6)
+    plot.plot([left, left], [-0.3, -2.6], **wire)
+    for k, letter in enumerate("PID"):
+        y = -1.3 - 0.65 * k
+        plot.plot([left, left + 0.45], [y, y], **wire)
+        _box(plot, (left + 0.45, y - 0.24), (0.5, 0.48), 0.08, edgecolor=OURS, linewidth=1.6)
+        plot.text(left + 0.7, y, letter, fontsize=11, **_centred(OURS))
+        plot.plot([left + 0.95, left + 1.2], [y, y], **wire)
+    plot.plot([left + 1.2, left + 1.2], [-2.6, -1.0], **wire)
+    _arrow(plot, (left + 1.2, -1.0), (left + 1.2, -0.25), OURS)
+    plot.text(left + 1.32, -0.72, f"$u_{{{name}}}$", fontsize=11, color=OURS, va="center")
+
+
+def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
+    """Distance from the clean run by layer, for a push inside the subspace and one off it."""
+    figure = Figure(figsize=(5.8, 3.7))
+    plot = figure.add_subplot()
+    looks = {"inside": (LOSS, "s", 10), "off it": (OURS, "o", 6)}
+    for name, distance in distances.items():
+        colour, mark, size = looks[name]
+        plot.plot(distance, color=colour, marker=mark, markersize=size)
+    plot.text(2, 0.76, "pushed inside the clean subspace", color=LOSS, ha="center", va="top")
+    plot.text(1.2, 0.32, "pushed off it", color=OURS)
+    layers = range(len(distances["inside"]))
+    plot.set(ylim=(-0.03, 0.9), xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
+    plot.set_ylabel("distance from the clean run")
+    return figure
+
+
+def blind_spot_table(
+    distances: Mapping[str, np.ndarray], losses: Mapping[str, float], controls: Mapping[str, float]
+) -> Table:
+    """What each push costs, how hard the control answers, and what is left at the exit."""
+    rows = []
+    for name, distance in distances.items():
+        row = {"pushed": name, "running loss": losses[name], "largest control": controls[name]}
+        rows.append(row | {"error at the exit": distance[-1]})
+    return table(rows, "Two perturbations of the same size", folded=True)

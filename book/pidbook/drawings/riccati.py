@@ -1,0 +1,92 @@
+"""Drawings of chapter 3: shares as tiles, two bills of one layer, and the cost of another gain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from pidbook.figures import LOSS, OURS, PALETTE, curves, table
+from pidbook.figures.tables import Table
+
+GREEDY = PALETTE[1]  # a layer that looks at its own bill only
+
+
+def tiles(shares: Sequence[Fraction]) -> Figure:
+    """A row of tiles for networks of 1, 2, ... layers; shares: from the last layer back."""
+    layers = len(shares)
+    figure = Figure(figsize=(5.6, 0.2 + 0.55 * layers))
+    plot = figure.add_subplot()
+    for depth in range(1, layers + 1):
+        for t in range(depth):
+            share = shares[depth - 1 - t]
+            colour = np.array(to_rgb(OURS)) * (0.93 - 3.4 * (0.5 - float(share)))  # by value
+            plot.barh(depth, 0.94, left=t - 0.47, height=0.86, color=colour)
+            plot.text(t, depth, str(share), ha="center", va="center", color="white")
+    plot.set(yticks=range(1, layers + 1), xticks=range(layers))
+    plot.set(xlabel="layer t", ylabel="layers in the network")
+    plot.set(xlim=(-0.6, layers - 0.4), ylim=(layers + 0.6, 0.4))
+    plot.grid(False)
+    return figure
+
+
+def tiles_table(shares: Sequence[Fraction]) -> Table:
+    """What the first layer and all layers of each network leave."""
+    rows = []
+    for depth in range(1, len(shares) + 1):
+        left = prod(shares[:depth], start=Fraction(1))
+        row = {"layers": depth, "the first layer leaves": str(shares[depth - 1])}
+        rows.append(row | {"all layers leave": str(left), "as a number": float(left)})
+    return table(rows, "What is left", digits=5, folded=True)
+
+
+def two_bills(
+    corrected: np.ndarray, own: np.ndarray, with_next: np.ndarray, greedy: int, ahead: int
+) -> Figure:
+    """Cost by the share corrected; greedy and ahead: the places of the least of each."""
+    figure = Figure(figsize=(5.6, 3.3))
+    plot = figure.add_subplot()
+    plot.plot(corrected, with_next, "-", color=OURS, label="with the next layer's bill")
+    plot.plot(corrected, own, "--", color=GREEDY, label="its own bill only")
+    for line, best, colour, place in (
+        (with_next, ahead, OURS, (0.69, 0.465)),
+        (own, greedy, GREEDY, (0.5, 0.195)),
+    ):
+        plot.plot(corrected[best], line[best], "o", color=colour, markersize=8)
+        part = Fraction(corrected[best]).limit_denominator(9)
+        text = f"least at {part} (leaves {1 - part})"
+        plot.text(*place, text, ha="center", va="center", color=colour)
+    paid = (corrected[greedy], with_next[greedy])
+    plot.plot(*paid, "o", color=GREEDY, fillstyle="none", markersize=9)
+    words = f"greedy: {Fraction(paid[1]).limit_denominator(99)} in all"
+    leader = dict(arrowstyle="-", color=GREEDY, linewidth=0.8, shrinkB=6)
+    plot.annotate(words, paid, (0.36, 0.57), ha="center", color=GREEDY, arrowprops=leader)
+    plot.set(ylim=(0.15, 0.78), xlabel="share that the first layer corrects", ylabel="cost")
+    plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return figure
+
+
+def other_gains(scales: np.ndarray, costs: np.ndarray, least: float, greedy: float) -> Figure:
+    """Cost of the best gain times a factor, beside the least cost and that of the greedy gain."""
+    lines = {"s times the best gain": costs}
+    figure = curves(scales, lines, "factor s on the best gain", "cost J")
+    plot = figure.axes[0]
+    fill = dict(color=LOSS, alpha=0.25, linewidth=0, label="extra cost")
+    plot.fill_between(scales, least, costs, **fill)
+    plot.axhline(greedy, color=GREEDY, linestyle="--", label="greedy gain")
+    plot.plot(1, least, "o", color=OURS, markersize=9, label="the best gain")
+    plot.set(ylim=(0, 1.2 * max(costs[0], costs[-1], greedy)))
+    plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return figure
+
+
+def laws_table(costs: Mapping[str, float], by_identity: Mapping[str, float]) -> Table:
+    """Cost of each law, added up and by the identity."""
+    rows = []
+    for law, paid in costs.items():
+        rows.append({"law": law, "cost": paid, "by the identity": by_identity[law]})
+    return table(rows, "Cost of each law", digits=4, folded=True)

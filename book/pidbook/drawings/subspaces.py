@@ -1,0 +1,218 @@
+"""Drawings of chapter 2: a bent set, the flat subspaces that hold it, and what they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import INK, PALETTE, name_ends, slider, table, tidy
+from pidbook.figures.tables import Table
+
+BENT, FLAT, STATES, OFF, SUMS, CHANGES = PALETTE
+
+
+def curve_and_plane(
+    points: np.ndarray, curve: np.ndarray, feet: np.ndarray, plane: np.ndarray
+) -> Figure:
+    """States about a curve in space, a plane (3, 2), and lines from the curve to its feet on it."""
+    figure = Figure(figsize=(5.6, 4.2))
+    plot = figure.add_subplot(projection="3d", facecolor="none")
+    a, b = np.meshgrid([-1.3, 1.3], [-1.3, 1.3])
+    sheet = a * plane[:, 0, None, None] + b * plane[:, 1, None, None]
+    plot.plot_surface(*sheet, color=FLAT, alpha=0.25)
+    for top, foot in zip(curve[::8], feet[::8], strict=True):
+        plot.plot(*np.array([foot, top]).T, color=OFF, linewidth=1)
+    plot.plot(*points.T, "^", color=STATES, markersize=3)
+    plot.plot(*curve.T, "-", color=BENT, linewidth=2.5)
+    plot.set(zlim=(-0.8, 0.8), xticks=(), yticks=(), zticks=())
+    plot.set_axis_off()
+    plot.set_box_aspect((1, 1, 0.75), zoom=1.45)
+    names = {
+        "— clean set": (0.01, BENT),
+        "▲ measured states": (0.24, STATES),
+        "■ best plane": (0.57, FLAT),
+        "| what it loses": (0.79, OFF),
+    }
+    for name, (x, colour) in names.items():
+        figure.text(x, 0.96, name, color=colour, fontsize=12)
+    return figure
+
+
+def directions_table(eigenvalues: np.ndarray, without_noise: Sequence, kept: np.ndarray) -> Table:
+    """The eigenvalues of the second moment, and the energy that the first r hold."""
+    rows = []
+    for k, value in enumerate(eigenvalues):
+        row = {"direction": k + 1, "eigenvalue": value, "without noise": without_noise[k]}
+        rows.append(row | {"energy kept so far": kept[k]})
+    return table(rows, "The three directions of these states", digits=2, folded=True)
+
+
+def side_views(views: Mapping[tuple, tuple], start: tuple = ("0.6", "2")) -> go.Figure:
+    """The curve from the side, what r directions keep of it, and states, by (bend, r)."""
+    frames = {}
+    for (bend, r), (curve, kept, points) in views.items():
+        frames[f"{bend:g}", str(r)] = {
+            "curve": curve[:, [0, 2]].T,
+            "kept by r directions": kept[:, [0, 2]].T,
+            "measured states": points[:, [0, 2]].T,
+        }
+    names = ("bend β", "directions r")
+    points = ["measured states"]
+    return tidy(slider([], frames, names, "cos ψ", "β cos 2ψ", start, points=points), 3)
+
+
+def gaps_table(gaps: Mapping[tuple, float]) -> Table:
+    """Root mean square gaps, a row a bend."""
+    rows: dict[float, dict] = {}
+    for (bend, r), gap in gaps.items():
+        rows.setdefault(bend, {"bend": bend})[f"gap, r = {r}"] = gap
+    for bend, row in rows.items():
+        row["bend / √2"] = bend / np.sqrt(2)
+    return table(list(rows.values()), "Root mean square gap", folded=True)
+
+
+def distances(
+    x: np.ndarray,
+    foot: np.ndarray,
+    direction: np.ndarray,
+    radius: np.ndarray,
+    distance: np.ndarray,
+    f: np.ndarray,
+) -> Figure:
+    """Left: a state and its two parts. Right: |f| and the distance from a circle."""
+    figure = Figure(figsize=(5.8, 3.3))
+    left, right = figure.subplots(1, 2)
+    left.axline((0, 0), direction, color=FLAT, linewidth=1)
+    zero = np.zeros(2)
+    _arrow(left, zero, x, STATES, "x", (-0.14, 0.08))
+    _arrow(left, zero, foot, FLAT, "Πx", (0.05, -0.18))
+    _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06))
+    left.text(1.5, 0.46, "Z", color=FLAT, fontsize=13)
+    left.set(xlim=(-0.1, 1.7), ylim=(-0.2, 1.6), aspect="equal", title="a subspace Z")
+    left.set_axis_off()
+    right.plot(radius, distance, color=OFF, linewidth=2.5)
+    right.plot(radius, f, "--", color=INK)
+    right.plot(1, 0, "o", color=BENT, markersize=9, clip_on=False)
+    right.text(2, 0.12, "distance", color=OFF, ha="right", fontsize=12)
+    right.text(1.55, 2.1, "|f|", color=INK, ha="right", fontsize=12)
+    right.set(xlabel="distance from the centre", title="a circle, f = |x|² − 1", ylim=(0, 3))
+    return figure
+
+
+def _arrow(
+    plot: Axes, tail: np.ndarray, tip: np.ndarray, colour: str, name: str, beside: tuple
+) -> None:
+    look = dict(arrowstyle="-|>", color=colour, linewidth=2.5, shrinkA=0, shrinkB=0)
+    plot.annotate("", tip, tail, arrowprops=look)
+    plot.text(*((tail + tip) / 2 + beside), name, color=colour, fontsize=13)
+
+
+def energy_lost(
+    measured: Mapping[float, np.ndarray],
+    formula: Mapping[float, np.ndarray],
+    ranks: Mapping[float, int],
+    start: str = "0.7",
+) -> go.Figure:
+    """Share of the energy lost by directions kept, with a slider over the bend."""
+    frames = {}
+    for bend, lost in measured.items():
+        ring = [[ranks[bend]], [lost[ranks[bend]]]]  # the first r that holds 99 %
+        lines = {"formula": formula[bend], "measured": lost, "99 % held": ring}
+        frames[f"{bend:g}"] = lines
+    label = ("directions kept r", "share of the energy lost")
+    points = ["measured", "99 % held"]
+    kept = range(len(next(iter(measured.values()))))
+    figure = slider(kept, frames, "bend β", *label, start, points=points, log=True)
+    figure.data[0].line.color = INK
+    figure.data[1].marker = dict(color=OFF, size=6)
+    figure.data[2].marker = dict(color=INK, size=15, symbol="circle-open")
+    figure.add_hline(0.01, line=dict(color=INK, dash="dot", width=1.5))
+    figure.add_annotation(x=0, y=-2, text="1 %", showarrow=False, yshift=-11)
+    return tidy(figure, 5)
+
+
+def large_mean(flat: np.ndarray, lines: Mapping[str, tuple], rows: Sequence[Mapping]) -> Figure:
+    """A cloud with its two best lines, and what a basis of each kind gets wrong by mean."""
+    figure = Figure(figsize=(5.8, 4.6))
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.2, 1))
+    left = figure.add_subplot(grid[:, 0])
+    left.plot(*flat.T, "^", color=STATES, markersize=3)
+    left.plot(0, 0, "+", color=INK, markersize=12)
+    looks = {"through\nthe origin": (FLAT, "-"), "through the mean": (INK, ":")}
+    places = {"through\nthe origin": (1.0, 0.4), "through the mean": (-1.35, 4.2)}
+    for name, (start, direction) in lines.items():
+        colour, dash = looks[name]
+        left.axline(start, start + direction, color=colour, linestyle=dash)
+        left.text(*places[name], name, color=colour)
+    left.set(xlim=(-1.5, 4.5), ylim=(-0.7, 4.8), title="two best lines")
+    left.set(xlabel="first number", ylabel="second number")
+    means = [row["mean"] for row in rows]
+    upper = figure.add_subplot(grid[0, 1], title="about the origin:\nvariation lost")
+    upper.plot(means, [row["variation lost"] for row in rows], "o-", color=FLAT, markersize=4)
+    upper.set(ylim=(-0.05, 1.1), yticks=(0, 0.5, 1), ylabel="share")
+    lower = figure.add_subplot(grid[1, 1], title="about the mean:\nclean energy called error")
+    lower.plot(means, [row["taken for error"] for row in rows], "s:", color=INK, markersize=6)
+    lower.set(ylim=(-0.05, 1.1), yticks=(0, 0.5, 1), ylabel="share", xlabel="length of the mean")
+    return figure
+
+
+def clean_bias(
+    before: np.ndarray, now: np.ndarray, shares: Mapping[str, np.ndarray], random: float
+) -> Figure:
+    """Left: a state before and after a turn. Right: share of clean energy outside, by layer."""
+    figure = Figure(figsize=(5.8, 3.6))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
+    zero = np.zeros(2)
+    _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))
+    _arrow(left, zero, now, STATES, "$x_t$", (-0.19, 0.07))
+    _arrow(left, before, now, CHANGES, "change", (0.03, 0.1))
+    left.set(xlim=(-0.1, 1), ylim=(-0.05, 1.1), aspect="equal", title="one state")
+    left.set_axis_off()
+    looks = {"P": ("o-", FLAT), "I": ("s:", SUMS), "D": ("D--", CHANGES)}
+    for name, line in shares.items():
+        look, colour = looks[name]
+        right.plot(range(len(line)), line, look, color=colour, label=name)
+    right.axhline(random, color=INK, linewidth=1.4, linestyle=":")
+    right.text(0, random - 0.03, "random", color=INK, va="top")
+    right.set(xlabel="layer t", title="share outside, 500 states", ylim=(-0.05, 1))
+    right.set_xticks(range(len(shares["P"])))
+    name_ends(right)
+    return figure
+
+
+def clean_bias_table(shares: Mapping[str, np.ndarray]) -> Table:
+    """The same shares from layer 1 on."""
+    rows = []
+    for t in range(1, len(shares["P"])):
+        row = {"t": t}
+        for name, line in shares.items():
+            row[f"{name}-subspace"] = line[t]
+        rows.append(row)
+    return table(rows, "Clean bias: share of clean energy outside", digits=2, folded=True)
+
+
+def over_time(moved: np.ndarray, energy: np.ndarray, length: int) -> Figure:
+    """Left: how an edit of the last token moves each token. Right: where a short text lands."""
+    figure = Figure(figsize=(5.6, 3), layout="constrained")
+    edit, spill = figure.subplots(1, 2)
+    tokens = range(1, len(moved) + 1)
+    edit.bar(tokens, moved, color=[FLAT] * (len(moved) - 1) + [BENT])
+    edit.set(title=f"an edit of token {len(moved)}", ylabel="part of the edit that arrives")
+    spill.bar(tokens, 100 * energy, color=[BENT] * length + [FLAT] * (len(moved) - length))
+    spill.set(title=f"a text of {length} tokens", ylabel="share of the energy, %")
+    for plot in (edit, spill):
+        plot.set(xlabel="token", xticks=tokens)
+        plot.axhline(0, color=INK, linewidth=1)
+    return figure
+
+
+def over_time_table(moved: np.ndarray, energy: np.ndarray) -> Table:
+    """The heights of those bars."""
+    rows = []
+    for k, (move, share) in enumerate(zip(moved, energy, strict=True), start=1):
+        rows.append({"token": k, "moves by": move, "share of the energy, %": 100 * share})
+    return table(rows, "Both projections", digits=2, folded=True)
