@@ -65,7 +65,7 @@ class TrialOutput(SphinxDirective):
     required_arguments = 1
 
     def run(self):
-        from pidbook.evaluation.trial_results import recorded_trial  # slow to import
+        from pidbook.evaluation.recorded_trial import recorded_trial  # slow to import
 
         (result,) = recorded(self.env, name := self.arguments[0])
         rows = recorded_trial(result, "textfooler").table()
