@@ -165,7 +165,7 @@ def test_an_attack_sees_what_the_judge_sees(victim, recipe):
     assert any(outcome.edits for outcome in outcomes)
 
 
-def shorten(model):
+def told(model):
     """All of a model that a training could change."""
     modules = [(name, type(m), getattr(m, "p", None)) for name, m in model.named_modules()]
     grads = [(name, p.requires_grad, p.grad is None) for name, p in model.named_parameters()]
@@ -179,17 +179,17 @@ def test_the_copy_learns_and_the_original_does_not(tiny, kind, tmp_path):
         model = with_lora(model, LoraSettings(rank=2)).eval()
     tokenizer, rows, inputs = tiny.tokenizer(), tiny.rows(40), tiny.inputs("bert")
     with torch.no_grad():
-        before, was, drawn = model(**inputs).logits, shorten(model), torch.get_rng_state()
+        before, was, drawn = model(**inputs).logits, told(model), torch.get_rng_state()
         settings = {"learning_rate": 0.01, "report": quiet}
         with torch.enable_grad():
             made = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, **settings)
-        assert torch.equal(model(**inputs).logits, before) and shorten(model) == was
+        assert torch.equal(model(**inputs).logits, before) and told(model) == was
         assert torch.equal(torch.get_rng_state(), drawn)
         after = made(**inputs).logits
         assert not torch.allclose(after, before, atol=1e-2) and not made.training
         assert not any("lora" in name for name, _ in made.named_modules())
         if kind != "peft":
-            assert type(made) is type(model) and shorten(made) == was
+            assert type(made) is type(model) and told(made) == was
         # the checkpoint is read again; another model does not get it
         again = fine_tuned(model, tokenizer, rows, EDITS, str(tmp_path), **settings)
         assert torch.equal(again(**inputs).logits, after)

@@ -66,7 +66,7 @@ def good() -> nbformat.NotebookNode:
     return new_notebook(cells=[new_markdown_cell("# A"), first, second])
 
 
-def shorten(notebook: nbformat.NotebookNode, folder: Path) -> str:
+def told(notebook: nbformat.NotebookNode, folder: Path) -> str:
     path = folder / "a.ipynb"
     write(normalise(notebook), path)
     return "\n".join(problems(path))
@@ -126,9 +126,9 @@ def spoil_name(cells):
 )
 def test_check_sees(spoil, says, tmp_path):
     notebook = good()
-    assert shorten(notebook, tmp_path) == ""
+    assert told(notebook, tmp_path) == ""
     spoil(notebook.cells)
-    assert says in shorten(notebook, tmp_path)
+    assert says in told(notebook, tmp_path)
 
 
 def test_check_sees_a_missing_file(tmp_path):
@@ -139,7 +139,7 @@ def test_an_expected_error_is_no_problem(tmp_path):
     notebook = good()
     spoil_error(notebook.cells)
     notebook.cells[1].metadata["tags"] = ["raises-exception"]
-    assert shorten(notebook, tmp_path) == ""
+    assert told(notebook, tmp_path) == ""
 
 
 def test_normalise_is_stable_and_drops_what_changes():

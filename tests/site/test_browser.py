@@ -56,7 +56,7 @@ class Opened:
         if request.failure != "net::ERR_ABORTED":
             self.wrong.append(f"failed: {request.url}")
 
-    def shorten(self, message):
+    def told(self, message):
         if message.type == "error":
             self.wrong.append(f"console: {message.text}")
 
