@@ -42,7 +42,7 @@ SOURCES = ("pidlib", "book/pidbook", "experiments", "tests", "tools", "pyproject
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
 ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
-ABSENT |= dict.fromkeys(("bs4", "jupyter_cache", "myst_nb"), "book")
+ABSENT |= dict.fromkeys(("bs4", "docutils", "jupyter_cache", "myst_nb"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 
 MISSING = re.compile(r"No module named '(\w+)[\w.]*'|pip install \"\.\[(\w+)\]\"")
@@ -147,7 +147,8 @@ def run_tests(place: Path) -> tuple[dict[str, Any], float]:
     report, start = place / "tests.xml", time.perf_counter()
     cache = place / "cache"  # models that other versions have made ready would hide a fault
     cache.mkdir(exist_ok=True)
-    env = environment() | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    packages = os.pathsep.join([str(ROOT), str(ROOT / "book")])
+    env = environment() | {"PYTHONPATH": packages, "OMP_NUM_THREADS": "1"}
     env["XDG_CACHE_HOME"] = str(cache)
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
     code = run_pytest([*options, *TESTS], report, env, str(place / "bin/python")).returncode
