@@ -517,7 +517,7 @@ def test_missing_or_broken_weights_are_named(opened):
 
 def test_without_the_manifest_the_page_says_so(opened):
     shown = opened()
-    shown.page.route("**/manifest.js", lambda route: route.abort())
+    shown.page.route("**/manifest.js*", lambda route: route.abort())
     shown.go().wait_for_selector("#live-fault:has-text('manifest.js is missing')")
     assert shown.wrong == []
 
@@ -531,7 +531,7 @@ def test_a_download_can_be_cancelled_and_begun_again(opened):
             return route.continue_()
         return held.append(route)
 
-    shown.page.route("**/part-05.js", hold)
+    shown.page.route("**/part-05.js*", hold)
     page = shown.go()
     page.click("#live-load")
     page.wait_for_selector("#live-status:has-text('part 5 of')")
