@@ -35,7 +35,7 @@ def exercises() -> str:
                 f"<{chapter.stem}#{chapters.slug(task.title)}>`",
                 "chapter": place(chapter),
                 "minutes": f"{task.minutes}, on paper" if task.paper else task.minutes,
-                "checked by": f"`check.{task.name}`",
+                "checked by": f"`{task.name}`",
             }
             for chapter, task in every
             if task.difficulty == difficulty

@@ -121,6 +121,12 @@ def moved(costs: Mapping[str, Mapping[str, float]]) -> Figure:
     return fig
 
 
+def moved_table(costs: Mapping[str, Mapping[str, float]]) -> Table:
+    """Cost of the plan and of the feedback, for each input."""
+    rows = [{"input": name} | dict(paid) for name, paid in costs.items()]
+    return table(rows, "Cost of the plan and of the feedback", digits=2, folded=True)
+
+
 # --- Steps and the bound ------------------------------------------------------------------------
 
 Curve = tuple[Sequence[float], Sequence[float]]  # sweeps, excess cost
@@ -198,6 +204,19 @@ def maximum(
     upper.set(ylim=(5.3, 9), ylabel="cost J")
     lower.set(xlabel="first control u₀", ylabel="Hamiltonian H₀", ylim=(-7.2, -3))
     return fig
+
+
+def maximum_table(
+    grid: np.ndarray, cost: np.ndarray, hamiltonian: np.ndarray, valleys: Sequence[int]
+) -> Table:
+    """Cost and Hamiltonian at the two valleys of the cost and at the Hamiltonian's maximum."""
+    places = {"best control": valleys[0], "second valley": valleys[1]}
+    places["maximum of the Hamiltonian"] = hamiltonian.argmax()
+    rows = [
+        {"": name, "u₀": float(grid[k]), "J": float(cost[k]), "H₀": float(hamiltonian[k])}
+        for name, k in places.items()
+    ]
+    return table(rows, "Cost and Hamiltonian at three first controls", digits=2, folded=True)
 
 
 def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
