@@ -130,8 +130,7 @@ def result_table(results: dict[str, dict[str, Any]]) -> str:
     said = sentences()
     rows = [
         {
-            "result": f"`{name}`",
-            "what it holds": said[name],
+            "what it holds, and its name": f"{said[name]} `{name}`",
             "rows": f"{result['data']['n']:,}" if result["data"]["n"] else "",
             "minutes": f"{result['seconds'] / 60:,.1f}",
             "cores": result["machine"]["cores"],
