@@ -132,7 +132,8 @@ def install(python: str, place: Path, wanted: list[str]) -> None:
     pip(place, "install", "--quiet", *wanted)
     bare = str(ROOT / "requirements-nodeps.txt")
     pip(place, "install", "--quiet", "--no-deps", "--requirement", bare)
-    pip(place, "install", "--quiet", "--no-deps", "--editable", str(ROOT))  # its metadata
+    own = ("--editable", str(ROOT), "--editable", str(ROOT / "book"))
+    pip(place, "install", "--quiet", "--no-deps", *own)
     stamp.write_text(told)
 
 
