@@ -103,13 +103,18 @@ def outcomes(report: Path) -> dict[str, Any]:
             left[min(extras)] += 1
         else:
             name = f"{case.get('classname')}.{case.get('name')}".strip(".")
-            failed[name] = (faults[0].get("message") or "").strip().split("\n")[0][:200]
+            failed[name] = _first_line(faults[0].get("message"))
     return {
         "passed": counts["passed"],
         "failed": dict(sorted(failed.items())),
         "left_out": dict(sorted(left.items())),
         "skipped": counts["skipped"],
     }
+
+
+def _first_line(message: str | None) -> str:
+    """First line of a failure, without the address of this checkout."""
+    return (message or "").strip().split("\n")[0].replace(f"{ROOT}/", "")[:200]
 
 
 def version_of(python: str) -> str | None:

@@ -133,7 +133,6 @@ def result_table(results: dict[str, dict[str, Any]]) -> str:
             "what it holds, and its name": f"{said[name]} `{name}`",
             "rows": f"{result['data']['n']:,}" if result["data"]["n"] else "",
             "minutes": f"{result['seconds'] / 60:,.1f}",
-            "cores": result["machine"]["cores"],
             "date": result["date"],
         }
         for name, result in results.items()

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from scipy.stats import mannwhitneyu
 
 from experiments.adapters import adapter_record
 from experiments.experiment import cached_json
 from experiments.rows import fit_rows
 from pidbook.estimation.conceptors import ConceptorController, aperture_of_length, length
+from pidbook.estimation.detection import auc
 from pidbook.evaluation.contrast_rows import before, contrasts, edited
 from pidbook.evaluation.kept_rows import kept_pairs
 from pidbook.evaluation.overlap_rows import overlap_pairs
@@ -122,12 +122,9 @@ def is_right(logits: np.ndarray, rows: Sequence[Mapping[str, Any]], lost: bool) 
     return answers != ENTAILED if lost else answers == labels
 
 
-def auc(kept: np.ndarray, lost: np.ndarray) -> float:
-    """Return how often a kept pair has a larger log odds of entailment than a lost one."""
-    odds = [
-        logits[:, ENTAILED] - np.logaddexp(logits[:, 1], logits[:, 2]) for logits in (kept, lost)
-    ]
-    return float(mannwhitneyu(*odds).statistic / (len(kept) * len(lost)))
+def log_odds(logits: np.ndarray) -> np.ndarray:
+    """Return the log odds of entailment of each pair."""
+    return logits[:, ENTAILED] - np.logaddexp(logits[:, 1], logits[:, 2])
 
 
 def main() -> None:
@@ -182,7 +179,7 @@ def main() -> None:
                     told["right"][kind] = pack(is_right(values, sets[key], key in LOST))
             pairs = (("before", "lost"), ("kept", "lost"), ("overlap kept", "overlap lost"))
             told["auc"] = {
-                f"{kept} : {lost}": round(auc(logits[kept], logits[lost]), 4)
+                f"{kept} : {lost}": round(auc(log_odds(logits[lost]), log_odds(logits[kept])), 4)
                 for kept, lost in pairs
                 if kept in logits and lost in logits
             }

@@ -207,3 +207,11 @@ def test_modules_left_out_are_of_no_extra_that_is_installed(name):
     assert name.replace("_", "-") not in {
         canary.canonicalize_name(Requirement(n).name) for n in here
     }
+
+
+def test_a_failure_is_told_without_the_address_of_the_checkout(tmp_path):
+    path = tmp_path / "tests.xml"
+    failure = f'<failure message="[{canary.ROOT}/bin/python] ended with 2">text</failure>'
+    case = f'<testcase classname="tests.a" name="test_b">{failure}</testcase>'
+    path.write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")
+    assert canary.outcomes(path)["failed"] == {"tests.a.test_b": "[bin/python] ended with 2"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 from pidlib.bases import Eigenbases
@@ -79,23 +80,10 @@ def length(controller: Controller, bases: Eigenbases) -> float:
     return math.sqrt(sum(squares) / len(squares))
 
 
-def aperture_of_length(bases: Eigenbases, terms: str, wanted: float, steps: int = 40) -> float:
-    """Find by bisection the aperture at which the conceptor's control has a root mean square."""
+def aperture_of_length(bases: Eigenbases, terms: str, wanted: float) -> float:
+    """Find the aperture at which the conceptor's control has a root mean square on clean states."""
 
-    def longer(log: float) -> bool:
-        return length(ConceptorController(bases, terms, 10**log), bases) > wanted
+    def excess(log: float) -> float:
+        return length(ConceptorController(bases, terms, 10**log), bases) - wanted
 
-    return 10 ** bisected(longer, -2.0, 4.0, steps)
-
-
-def bisected(above: Callable[[float], bool], low: float, high: float, steps: int) -> float:
-    """Halve an interval in which `above` turns from true to false."""
-    if not above(low) or above(high):
-        raise ValueError(f"no change between {low:g} and {high:g}: widen the interval")
-    for _ in range(steps):
-        middle = (low + high) / 2
-        if above(middle):
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    return 10 ** brentq(excess, -2.0, 4.0)

@@ -147,12 +147,13 @@ def auroc(clean: ArrayLike, attacked: ArrayLike, draws: int = 1000, seed: int = 
             "each, finite"
         )
     random = np.random.default_rng(seed)
-    drawn = [_area(random.choice(a, len(a)), random.choice(b, len(b))) for _ in range(draws)]
+    drawn = [auc(random.choice(a, len(a)), random.choice(b, len(b))) for _ in range(draws)]
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Detection(_area(a, b), float(low), float(high))
+    return Detection(auc(a, b), float(low), float(high))
 
 
-def _area(clean: np.ndarray, attacked: np.ndarray) -> float:
+def auc(clean: np.ndarray, attacked: np.ndarray) -> float:
+    """Return how often an attacked one has the higher score; ties count half."""
     ranks = rankdata(np.concatenate([clean, attacked]))[len(clean) :]
     m = len(attacked)
     return float((ranks.sum() - m * (m + 1) / 2) / (m * len(clean)))

@@ -1,0 +1,77 @@
+"""Pairs that keep entailment, pairs whose words overlap, and biases that are fitted anew."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from experiments.scripts.control_laws import is_right, refit
+from pidbook.estimation.detection import auc
+from pidbook.evaluation.kept_rows import kept_pairs
+from pidbook.evaluation.overlap_rows import TEMPLATES, overlap_pairs
+from pidlib.attacks.wordnet import WordNet
+
+
+def words(text):
+    return re.findall(r"\w+", text.lower())
+
+
+def test_a_hypothesis_of_a_template_holds_words_of_its_premise_only():
+    kept, lost = overlap_pairs(50, seed=1)
+    assert len(kept) == len(lost) == 50
+    assert {row["kind"] for row in kept} == set(TEMPLATES)
+    for yes, no in zip(kept, lost, strict=True):
+        assert yes["premise"] == no["premise"] and yes["hypothesis"] != no["hypothesis"]
+        own = set(words(yes["premise"])) | {"saw"}  # of the passive: seen
+        assert set(words(yes["hypothesis"])) | set(words(no["hypothesis"])) <= own
+    assert overlap_pairs(50, seed=1) == (kept, lost) != overlap_pairs(50, seed=2)
+
+
+def test_one_word_becomes_wider_or_a_number_smaller(wordnet_files):
+    dogs = {"premise": "Three men walk a dog.", "hypothesis": "Men walk the dog.", "label": 0}
+    denied = {"premise": "No man walks a dog.", "hypothesis": "Nobody walks the dog.", "label": 0}
+    common = [
+        {"premise": f"A person sees the animal of {name}.", "hypothesis": "x", "label": 1}
+        for name in ("Ann", "Bob", "Cid", "Dan", "Eve")
+    ]
+    rows = [dogs, denied, *common]
+    found = [kept_pairs(rows, [0, 1], WordNet(wordnet_files), seed) for seed in range(8)]
+    assert found[0] == kept_pairs(rows, [0, 1], WordNet(wordnet_files), 0)
+    for pair in (pair for pairs in found for pair in pairs):
+        assert pair["id"] == 0 and pair["label"] == 0  # the denied pair is left out
+        source = dogs["premise"] if "Three" in pair["premise"] else ""
+        bare = [source, dogs["hypothesis"]]
+        differ = [
+            sum(a != b for a, b in zip(words(pair["hypothesis"]), words(text), strict=True))
+            for text in bare
+            if len(words(text)) == len(words(pair["hypothesis"]))
+        ]
+        assert 1 in differ
+    assert {pair["kind"] for pairs in found for pair in pairs} >= {"smaller"}
+
+
+def test_biases_and_a_temperature_are_found_again():
+    random = np.random.default_rng(0)
+    logits = 2 * random.standard_normal((4000, 3))
+    shift = np.array([1.0, -0.5, 0.0])
+    shares = np.exp(0.7 * logits + shift)
+    shares /= shares.sum(axis=1, keepdims=True)
+    labels = np.array([random.choice(3, p=share) for share in shares])
+    first, second, log_temperature = refit(logits, labels)
+    assert first == pytest.approx(1.0, abs=0.15) and second == pytest.approx(-0.5, abs=0.15)
+    assert np.exp(log_temperature) == pytest.approx(0.7, abs=0.06)
+
+
+def test_where_entailment_was_lost_any_other_answer_is_right():
+    logits = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2]])
+    rows = [{"label": 0}] * 3
+    assert is_right(logits, rows, lost=False).tolist() == [True, False, False]
+    assert is_right(logits, rows, lost=True).tolist() == [False, True, True]
+
+
+def test_the_area_counts_pairs_that_stand_in_order():
+    assert auc(np.array([0.1, 0.2]), np.array([0.3, 0.4])) == 1.0
+    assert auc(np.array([0.3, 0.4]), np.array([0.1, 0.2])) == 0.0
+    assert auc(np.array([1.0]), np.array([1.0])) == 0.5
