@@ -25,8 +25,8 @@ ROBUSTNESS = ("Robustness", "10_robustness")
 SCHEMES = ("Schemes", "11_schemes")
 STATES = ("States", "08_states")
 WORDS = ("Attacks", "09_attacks")
-PMP = ("Analytic or iterative", "12_analytic_or_iterative")
-COST = ("What control costs", "13_cost")
+PMP = ("Analytic or iterative", "11_schemes")
+COST = ("What control costs", "12_cost")
 LATER = "Not measured yet: it needs a trial that is not recorded"
 
 SAID: dict[str, tuple[str, Page | None]] = {
@@ -35,7 +35,7 @@ SAID: dict[str, tuple[str, Page | None]] = {
         "On captions, part of the step from P to P-D is the larger total gain.", SCHEMES),
     "theorem_depth": (
         "On residual networks the theorem's error grows with depth. MPNet, of twelve layers, errs "
-        "less than MiniLM, of six, in three readings of four.", ("Theorem 1 on a real model", "14_theorem_on_models")),
+        "less than MiniLM, of six, in three readings of four.", ("Theorem 1 on a real model", "12_cost")),
     "p_rank": ("The ranks of MiniLM and MPNet at 99 % are most of their directions.", STATES),
     "id_ranks": (
         "The ranks of MiniLM and MPNet at 99 % are most of their directions, D's the most.", STATES),
@@ -95,7 +95,7 @@ def _line(result: dict[str, Any], name: str = PD) -> str:
 
 
 @_of("roberta_snli distilbert_numbers", ROBUSTNESS)
-@_of("distilbert_snli", ("A fair trial", "16_fair_trial"))
+@_of("distilbert_snli", ("A fair trial", "10_robustness"))
 def _standard(folder: Path) -> str:
     result = _trials(folder)["snli-test", "standard"]
     noise = 100 * recorded_trial(result, "textfooler").beyond("noise")[0]
@@ -239,7 +239,7 @@ def _sweeps(folder: Path) -> str:
     return f"{cells[0]['sweeps']} sweeps of our solver, as multiples of the base time: {times}"
 
 
-@_of("opt_attacks opt_snli opt_clean opt_mnli", ("Decoders", "15_decoders"))
+@_of("opt_attacks opt_snli opt_clean opt_mnli", ("Decoders", "10_robustness"))
 def _decoder(folder: Path) -> str:
     result = read_result(folder / "trial-snli-test-smollm2-nli.json")
     lines = (f"{scheme}: {_line(result, f'{scheme} 99 %')}" for scheme in ("P", "P-D"))

@@ -371,9 +371,9 @@ def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
         ("book/claims", ["P-D 99 %"]),
         ("notebooks/10_robustness", ["P-D 99 %"]),
         ("notebooks/11_schemes", []),
-        ("notebooks/16_fair_trial", ["P-D 99 %"]),
-        ("notebooks/17_wiener", []),  # which have the shares themselves
-        ("notebooks/18_estimate_on_trial", []),
+        ("notebooks/10_robustness", ["P-D 99 %"]),
+        ("notebooks/13_wiener", []),  # which have the shares themselves
+        ("notebooks/14_what_gains", []),
     ],
 )
 def test_pages_that_speak_of_gains_say_what_is_no_longer_heard(site, page, names):
