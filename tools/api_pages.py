@@ -139,7 +139,7 @@ def front_door() -> str:
                 "name": f"{{py:obj}}`{name} <pidlib.{door}.{short}>`",
                 "what it does": library.summary(value),
                 "in chapters": ", ".join(
-                    f"[{number(s).strip() or 'appendix'}](/notebooks/{s}.ipynb)" for s in stems
+                    f"[{number(s).strip()}](/notebooks/{s}.ipynb)" for s in stems
                 ),
             }
         )

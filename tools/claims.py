@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from html import escape
 from pathlib import Path
 
-from contents import ROOT
-from experiments.claims import VERDICTS, Claim, claims
+from contents import ROOT, table
+from experiments.claims import VERDICTS, claims
 from measured import measured
 
 # classes of the page
@@ -22,15 +21,18 @@ PAGE = ROOT / "book" / "claims.md"
 OPENING = """\
 # Claims
 
-The paper makes {} claims about its results. For each, this page gives what the paper's own tables \
-say when they are recomputed (`experiments/claims.py`, tested), what we measured on our model \
-(`tools/measured.py`, from the result files), and where to look. The verdict is on the paper's \
-words against the paper's tables. It is not a verdict on the method.
+The paper makes {} claims about its results. This page recomputes each from the paper's own \
+tables (`experiments/claims.py`). The verdict sets the paper's words against the paper's tables; \
+it is none on the method.
 
-Our model is another one (MiniLM, 6 blocks), so our numbers neither confirm nor refute the \
-paper's; they say whether the pattern turns up again. Differences are in percentage points. \
-*Unpaired noise* takes the two accuracies of a pair as independent, since the paper prints no \
-counts.
+Differences are in percentage points. *Unpaired noise* takes the two accuracies of a pair as \
+independent, since the paper prints no counts.
+"""
+OURS = """\
+## The same questions, asked of our models
+
+Ours are other and smaller models, so these numbers neither confirm nor refute the paper's. They \
+say whether the pattern turns up again.
 """
 
 
@@ -38,46 +40,39 @@ def claims_page(folder: Path) -> str:
     """Lay out the page of claims in MyST."""
     every, ours = claims(), measured(folder)
     count = Counter(claim.verdict for claim in every)
-    lines = [
-        OPENING.format(len(every)),
-        "| verdict | claims |",
-        "|---|---|",
-        *(f"| {verdict} | {count[verdict]} |" for verdict in VERDICTS),
-        "",
-        tiles(every),
-        "",
-    ]
+    said: dict[tuple[str, str], list[int]] = {}
     for claim in every:
         text, page = ours[claim.slug]
-        link = f" See [{page[0]}](../notebooks/{page[1]}.ipynb)." if page else ""
-        lines += [
-            f"(claim-{claim.number})=",
-            f"## {claim.number}. {claim.said}",
-            "",
-            f"*{claim.where}.* **Verdict:** [{claim.verdict}]{{.{KINDS[claim.verdict]}}}",
-            "",
-            f"- The paper's tables: {claim.recomputed}.",
-            f"- Measured here: {text.rstrip('.')}.{link}",
-            "",
-        ]
+        link = f"[{page[0]}](../notebooks/{page[1]}.ipynb)" if page else ""
+        said.setdefault((text.rstrip("."), link), []).append(claim.number)
+    recomputed = [
+        {
+            "": f"[{claim.number}]{{#claim-{claim.number}}}",
+            "the paper says": f"{claim.said} ({claim.where})",
+            "its tables say": claim.recomputed,
+            "so it": f"[{claim.verdict}]{{.{KINDS[claim.verdict]}}}",
+        }
+        for claim in every
+    ]
+    asked = [
+        {
+            "claims": ", ".join(map(str, numbers)),
+            "what we measured": text.replace("|", "\\|"),
+            "chapter": link,
+        }
+        for (text, link), numbers in said.items()
+        if link
+    ]
+    verdicts = [{"verdict": verdict, "claims": count[verdict]} for verdict in VERDICTS]
+    parts = [OPENING.format(len(every)), table(verdicts), fitted(recomputed), OURS, fitted(asked)]
     # gains as mathematics, and the minus sign before numbers
-    page = re.sub(r"K_[PID](?: = (?:K_[PID]|[\d.]*\d))*", r"$\g<0>$", "\n".join(lines))
+    page = re.sub(r"K_[PID](?: = (?:K_[PID]|[\d.]*\d))*", r"$\g<0>$", "\n\n".join(parts) + "\n")
     return re.sub(r"(?<![\w.)-])-(?=\d)", "−", page)
 
 
-def tiles(every: list[Claim]) -> str:
-    """A tile for each claim, in the colour of its verdict, that leads to it."""
-    lines = [
-        f'<a class="tile {KINDS[c.verdict]}" href="#claim-{c.number}"><b>{c.number} · {c.verdict}</b>'
-        f" {italic(escape(c.said))}</a>"
-        for c in every
-    ]
-    return "\n".join(["```{raw} html", '<div class="tiles">', *lines, "</div>", "```"])
-
-
-def italic(text: str) -> str:
-    """The gains of a claim in a tile, which is HTML and holds no mathematics."""
-    return re.sub(r"K_([PID])", r"<i>K</i><sub>\1</sub>", text)
+def fitted(rows: list[dict]) -> str:
+    """A table as wide as its page."""
+    return f":::{{container}} fits\n{table(rows)}\n:::"
 
 
 def main() -> int:

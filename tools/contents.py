@@ -23,40 +23,41 @@ FIGURES = ("image/svg+xml", "image/png", "application/vnd.plotly.v1+json")
 """Outputs of a cell that are drawn."""
 
 
-MOVED = {  # old address of a chapter: where it stands now
-    "11_anli": "10_robustness",
-    "12_analytic_or_iterative": "11_schemes",
-    "12_schemes": "11_schemes",
-    "13_analytic_or_iterative": "11_schemes",
-    "13_cost": "12_cost",
-    "14_cost": "12_cost",
-    "14_theorem_on_models": "12_cost",
-    "15_decoders": "10_robustness",
-    "15_theorem_on_models": "12_cost",
-    "16_decoders": "10_robustness",
-    "16_fair_trial": "10_robustness",
-    "17_fair_trial": "10_robustness",
-    "17_wiener": "13_wiener",
-    "18_estimate_on_trial": "14_what_gains",
-    "18_wiener": "13_wiener",
-    "19_estimate_on_trial": "14_what_gains",
-    "19_language_model": "15_language_model",
-    "20_every_swap": "14_what_gains",
-    "20_how_far_it_carries": "14_what_gains",
-    "21_vision": "16_open_questions",
-    "22_model_jacobians": "16_open_questions",
-    "23_optimal_attack": "16_open_questions",
-    "24_fairness": "16_open_questions",
-    "25_steering": "16_open_questions",
-    "90_tucker": "02_subspaces",
-    "91_trial_in_full": "14_what_gains",
+MOVED = {  # old address of a page: where it stands now
+    "book/fifteen-minutes": "book/intro",
+    "book/open-questions": "notebooks/16_open_questions",
+    "notebooks/11_anli": "notebooks/10_robustness",
+    "notebooks/12_analytic_or_iterative": "notebooks/11_schemes",
+    "notebooks/12_schemes": "notebooks/11_schemes",
+    "notebooks/13_analytic_or_iterative": "notebooks/11_schemes",
+    "notebooks/13_cost": "notebooks/12_cost",
+    "notebooks/14_cost": "notebooks/12_cost",
+    "notebooks/14_theorem_on_models": "notebooks/12_cost",
+    "notebooks/15_decoders": "notebooks/10_robustness",
+    "notebooks/15_theorem_on_models": "notebooks/12_cost",
+    "notebooks/16_decoders": "notebooks/10_robustness",
+    "notebooks/16_fair_trial": "notebooks/10_robustness",
+    "notebooks/17_fair_trial": "notebooks/10_robustness",
+    "notebooks/17_wiener": "notebooks/13_wiener",
+    "notebooks/18_estimate_on_trial": "notebooks/14_what_gains",
+    "notebooks/18_wiener": "notebooks/13_wiener",
+    "notebooks/19_estimate_on_trial": "notebooks/14_what_gains",
+    "notebooks/19_language_model": "notebooks/15_language_model",
+    "notebooks/20_every_swap": "notebooks/14_what_gains",
+    "notebooks/20_how_far_it_carries": "notebooks/14_what_gains",
+    "notebooks/21_vision": "notebooks/16_open_questions",
+    "notebooks/22_model_jacobians": "notebooks/16_open_questions",
+    "notebooks/23_optimal_attack": "notebooks/16_open_questions",
+    "notebooks/24_fairness": "notebooks/16_open_questions",
+    "notebooks/25_steering": "notebooks/16_open_questions",
+    "notebooks/90_tucker": "notebooks/02_subspaces",
+    "notebooks/91_trial_in_full": "notebooks/14_what_gains",
 }
-APPENDIX = 90  # the number that the files of appendices begin with, and more
 
 
 def number(stem: str) -> str:
-    """Number of a chapter before its title; an appendix has none."""
-    return f"{int(stem[:2])} " if int(stem[:2]) < APPENDIX else ""
+    """Number of a chapter before its title."""
+    return f"{int(stem[:2])} "
 
 
 def in_toc(root: Path = ROOT) -> list[Path]:

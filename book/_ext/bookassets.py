@@ -186,17 +186,17 @@ def copy_assets(app, error):
 REDIRECT = """<!doctype html><meta charset="utf-8"><title>Moved</title>
 <script>location.replace("{0}" + location.hash)</script>
 <meta http-equiv="refresh" content="1; url={0}">
-<p>This chapter has moved to <a href="{0}">{0}</a>.</p>
+<p>This page has moved to <a href="{0}">{0}</a>.</p>
 """
 
 
 def write_redirects(app, error) -> None:
-    """Pages at the old addresses of chapters that lead to the new."""
+    """Pages at old addresses that lead to the new."""
     from contents import MOVED  # of tools/, found by the path set above
 
     for old, new in MOVED.items() if not error and app.builder.format == "html" else ():
-        page = Path(app.outdir) / "notebooks" / f"{old}.html"
-        page.write_text(REDIRECT.format(f"{new}.html"), encoding="utf-8")
+        page = Path(app.outdir) / f"{old}.html"
+        page.write_text(REDIRECT.format(f"../{new}.html"), encoding="utf-8")
 
 
 def clear_downloads(app, error) -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from string import ascii_uppercase
-
 from docutils import nodes
 
-APPENDIX = "notebooks/9"
 FOLDS = {"dropdown", "tag_hide-cell", "tag_hide-output"}  # classes
 
 
 def renumber(app, env) -> None:
-    """What a page shows at once has its first numbers, what it folds the last; appendices have A.1.
+    """What a page shows at once has its first numbers, what it folds the last.
 
     Pages outside chapters count by themselves: Sphinx lets one count run on through all of them.
     """
-    appendices = sorted(name for name in env.found_docs if name.startswith(APPENDIX))
     for name, kinds in env.toc_fignumbers.items():
-        letter = [ascii_uppercase[appendices.index(name)]] if name in appendices else []
         hidden = folded(env.get_doctree(name)) if kinds else set()
         for numbers in kinds.values():
             labels = sorted(numbers, key=lambda label: (label in hidden, numbers[label]))
-            prefix = letter or next(iter(numbers.values()))[:-1]
+            prefix = next(iter(numbers.values()))[:-1]
             numbers |= {label: (*prefix, k) for k, label in enumerate(labels, 1)}
 
 

@@ -18,18 +18,25 @@ from bookfigures import caption
 from contents import in_toc
 
 SVG, HTML = "image/svg+xml", "text/html"
+FOLDED = '<details class="book-numbers">'
 
 
 class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
 
-    The argument is a tag of the cell; option `slim` leaves the numbers out, `own` begins with the
-    caption that the chapter gives, `choose` names what the lists of a plotly figure choose first.
+    The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them,
+    `own` begins with the caption that the chapter gives, `choose` names what the lists of a plotly
+    figure choose first.
     """
 
     required_arguments = 1
     has_content = True
-    option_spec = dict(slim=directives.flag, own=directives.flag, choose=directives.unchanged)
+    option_spec = dict(
+        slim=directives.flag,
+        unfold=directives.flag,
+        own=directives.flag,
+        choose=directives.unchanged,
+    )
 
     def run(self):
         tag = self.arguments[0]
@@ -45,7 +52,10 @@ class FromChapter(SphinxDirective):
                 content = data[kind]
                 if "choose" in self.options:
                     content = chosen(content, self.options["choose"].split(", "))
-                figure += nodes.raw(text=box(kind, content, cell), format="html")
+                shown = box(kind, content, cell)
+                if "unfold" in self.options:
+                    shown = shown.replace(FOLDED, FOLDED.replace(">", " open>"))
+                figure += nodes.raw(text=shown, format="html")
         lines = list(self.content)
         if "own" in self.options:
             lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]

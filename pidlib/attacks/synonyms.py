@@ -145,6 +145,10 @@ class WordNetCandidates(InflectedCandidates):
         files = [*self._wordnet.files_sha256, sha256(ASSETS / BARRED)]
         super().__init__("wordnet", width, f"{files} {SENSES}")
 
+    def rank(self, word: str, other: str) -> float:
+        """0 where WordNet gives two words one meaning, 1 a similar one, 2 a wider one to the other."""
+        return self._ranked(word)[other]
+
     def _ranked(self, word: str) -> dict[str, float]:
         """The same meaning first, then similar ones, then wider ones."""
         synset, others = self._wordnet.synset, ([], [], [])

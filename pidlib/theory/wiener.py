@@ -65,7 +65,7 @@ def wiener_map(
         Covariance of clean states and of perturbations; symmetric, positive semidefinite.
     rho : float
         Weight of the perturbation, at least 0: the share of states that are perturbed, where
-        not all are. In chapter 17 that is the share p = rho / (1 + rho) of a fit whose own rho
+        not all are. In chapter 13 that is the share p = rho / (1 + rho) of a fit whose own rho
         counts perturbed words for each clean one.
     mean : (d,) array, optional
         Of the clean states; 0 when left out.

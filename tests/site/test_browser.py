@@ -336,7 +336,7 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
     assert opened.wrong == []
 
 
-@pytest.mark.parametrize("name", ["book/intro", "book/fifteen-minutes"])
+@pytest.mark.parametrize("name", ["book/intro", "book/paper-redrawn"])
 def test_figures_have_a_still_without_javascript(browser, base, name):
     context = browser.new_context(
         viewport={"width": NARROW, "height": 900}, java_script_enabled=False
@@ -354,7 +354,7 @@ def test_figures_have_a_still_without_javascript(browser, base, name):
 
 
 def test_figures_follow_the_theme(opened):
-    page = opened.go("book/fifteen-minutes")
+    page = opened.go("book/paper-redrawn")
     colour = "document.querySelector('.js-plotly-plot')._fullLayout.font.color"
     svg = "getComputedStyle(document.querySelector('.book-svg')).color"
     before = page.evaluate(f"[{colour}, {svg}]")
