@@ -93,12 +93,12 @@ def site_words(path: Path) -> tuple[int, int]:
             _empty(node)
     for node in article.xpath(".//*[contains(concat(' ', @class, ' '), ' math ')]"):
         _empty(node)
-    every = len(WORD.findall(article.text_content()))
+    every = len(WORD.findall(" ".join(article.itertext())))
     for node in article.xpath(".//details[not(@open)]"):
         for part in node:
             if part.tag != "summary":
                 _empty(part)
-    opened = len(WORD.findall(article.text_content()))
+    opened = len(WORD.findall(" ".join(article.itertext())))
     return opened, every - opened
 
 
