@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pidlib.cli.app import AsJson, run, say, show
+from pidlib.cli.app import AsJson, run_app, say, show
 
 app = typer.Typer(
     help="What produces the recorded evidence of the book.",
@@ -118,7 +118,7 @@ def budget(
 
 def main() -> None:
     """Door of the command line."""
-    run(app)
+    run_app(app)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pidbook.estimation.selection import RHOS, choose
 from pidbook.estimation.spelling import normaliser_of
 from pidbook.evaluation.trial_results import control_name
 from pidlib.attacks.attack import attack
-from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.outcomes import Outcome
 from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Controller
@@ -126,7 +126,7 @@ class Conditions:
     def weights(self, model: Any) -> str:
         """Hash of a model's weights, computed once."""
         if model not in self._weights:
-            self._weights[model] = weights_sha256(model)
+            self._weights[model] = victim_sha256(model)
         return self._weights[model]
 
     def selection(self) -> dict[str, list]:
@@ -246,7 +246,7 @@ class Conditions:
 
 def tuned_summary(model: Any, rows: int, rate: float) -> str:
     """What tells one fine-tuned copy from another."""
-    return f"fine-tuned on {rows} rows, rate {rate:g}, {weights_sha256(model)[:8]}"
+    return f"fine-tuned on {rows} rows, rate {rate:g}, {victim_sha256(model)[:8]}"
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 from experiments.experiment import Report
 from experiments.training import LoraSettings, set_weights, train_lora, with_lora
 from pidbook.estimation.selection import best_affordable
-from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.controller import is_controlled
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
@@ -50,7 +50,7 @@ def fine_tuned(
     warmup = steps // 10
     settings = LoraSettings(epochs=1, warmup_steps=warmup, learning_rate=learning_rate, seed=seed)
     # a folder for each model: the record of a training does not tell what it started from
-    folder = Path(out) / weights_sha256(plain)[:16]
+    folder = Path(out) / victim_sha256(plain)[:16]
     if control is not None:
         folder = folder.with_name(f"{folder.name}-{control.sha256[:16]}")
     learner = deepcopy(plain)

@@ -190,14 +190,14 @@ def small_fits():
     """Trials fit their controls of subspaces on 60 rows, and once for the same rows and model."""
     import experiments.conditions as conditions
     from experiments.trial import Trial
-    from pidlib.attacks.attacker import weights_sha256
+    from pidlib.attacks.attacker import victim_sha256
     from pidlib.data.nli import fingerprint
     from pidlib.pid import PIDController
 
     class Once:
         @staticmethod
         def fit(model, tokenizer, rows, **settings):
-            key = weights_sha256(model), fingerprint(rows), str(settings)
+            key = victim_sha256(model), fingerprint(rows), str(settings)
             if key not in FITS:
                 FITS[key] = PIDController.fit(model, tokenizer, rows, **settings)
             return FITS[key]

@@ -116,14 +116,18 @@ def offered(root: Path = ROOT) -> Counter[str]:
 
 
 def defined_twice(root: Path = ROOT) -> list[str]:
-    """Public functions and classes of one name in two modules of the packages."""
+    """Public functions and classes of one name in two modules of the packages.
+
+    Not counted: the door of a script, `main`, and drawings, which a chapter writes `draw.name`.
+    """
     homes: Counter[str] = Counter()
     for place in PACKAGES.values():
         for path in files(place, root):
             body = ast.parse(path.read_text(encoding="utf-8")).body
             kinds = (ast.FunctionDef, ast.ClassDef)
-            homes.update(n.name for n in body if isinstance(n, kinds) and n.name[0] != "_")
-    return sorted(name for name, n in homes.items() if n > 1)
+            if path.parent.name != "drawings":
+                homes.update(n.name for n in body if isinstance(n, kinds) and n.name[0] != "_")
+    return sorted(name for name, n in homes.items() if n > 1 and name != "main")
 
 
 def measures(root: Path = ROOT) -> list[Measure]:

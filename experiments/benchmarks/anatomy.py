@@ -12,7 +12,7 @@ from experiments.adapters import adapter_record
 from experiments.experiment import Report, TextExperiment
 from experiments.rows import fit_rows
 from pidbook.analysis.theorem import error_profiles, outside_norms
-from pidbook.evaluation.timing import control_cost
+from pidbook.evaluation.timing import time_under_control
 from pidbook.evaluation.trial_results import stored_rows
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.nli import fingerprint, load_nli
@@ -56,7 +56,7 @@ class Anatomy(TextExperiment):
             held = fitted.retune(scheme="P"), clean[: len(attacked)], attacked
             errors[recipe] = _means(error_profiles(model, tokenizer, *held))
             report(f"{recipe}: {errors[recipe]['pairs']} pairs of equal length")
-        cost = control_cost(model, tokenizer, clean[: self.timed], control, self.rounds)
+        cost = time_under_control(model, tokenizer, clean[: self.timed], control, self.rounds)
         report(f"P-D: {cost}")
         return {
             "data": {"name": self.data, "n": self.n, "sha256": fingerprint(clean)},

@@ -15,7 +15,7 @@ import torch
 
 from experiments.experiment import Experiment, Report
 from pidbook.evaluation.results import configuration_hash
-from pidbook.evaluation.timing import control_cost
+from pidbook.evaluation.timing import time_under_control
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.models import load_model
 from pidlib.pid import PIDController
@@ -53,7 +53,9 @@ class ControlBenchmark(Experiment):
         texts = load_nli("captions", split="test", n=128)
         controls = {}
         for key, change in self.settings.items():
-            cost = control_cost(model, tokenizer, texts, controller.retune(**change), self.rounds)
+            cost = time_under_control(
+                model, tokenizer, texts, controller.retune(**change), self.rounds
+            )
             controls[key] = {**cost._asdict(), "text": str(cost)}
             report(f"{key}: {cost}")
         return {

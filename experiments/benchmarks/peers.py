@@ -85,7 +85,7 @@ class PeersBenchmark(Experiment):
         self, model: nn.Module, tokenizer: Any, texts: Any, ways: Mapping[str, Callable]
     ) -> dict[str, Any]:
         """Costs of each way on a model; all that push have to give the same logits."""
-        inputs, start = inputs_of(model, tokenizer, texts)
+        inputs, start = peer_inputs(model, tokenizer, texts)
         how = {"max_new_tokens": self.tokens, "do_sample": False, "eos_token_id": None}
         how |= {"pad_token_id": tokenizer.pad_token_id}
         draw = torch.Generator().manual_seed(self.seed)
@@ -198,7 +198,7 @@ def random_base() -> tuple[nn.Module, PIDController]:
     return model, PIDController.from_batches(model, [batch], **how)
 
 
-def inputs_of(model: nn.Module, tokenizer: Any, rows: Any) -> tuple[dict, dict]:
+def peer_inputs(model: nn.Module, tokenizer: Any, rows: Any) -> tuple[dict, dict]:
     """Inputs of a forward call, and a prompt to go on from: of a writer one row, padded on the left."""
     if not model.can_generate():
         return dict(encode(tokenizer, rows)), {}

@@ -29,7 +29,7 @@ from pidbook.evaluation.overlap_rows import overlap_pairs
 from pidbook.evaluation.results import write_result
 from pidbook.evaluation.trial_results import pack, unpack
 from pidlib.attacks.attack import attack
-from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.outcomes import transfer_rows
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
@@ -143,7 +143,7 @@ def main() -> None:
     settings = {"scheme": "PID", "terms": "PID"}
     fitted = PIDController.fit(model, tokenizer, fit_rows(DATA, FITTED_ON), **settings)
     laws = make_laws(fitted)
-    weights = weights_sha256(model)
+    weights = victim_sha256(model)
 
     def attacked(name: str, ids: Sequence[int]) -> list[dict[str, Any]]:
         law = laws.get(name)

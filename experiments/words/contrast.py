@@ -19,7 +19,7 @@ from experiments.rows import fit_rows, held_rows
 from experiments.trial import WIENER, Trial
 from pidbook.evaluation.contrast_rows import before, contrasts, edited
 from pidbook.evaluation.trial_results import control_name, pack, unpack
-from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
@@ -191,7 +191,7 @@ def _judged(
     """Right answers by set, computed once and kept."""
     sha = getattr(condition.control, "sha256", "")
     settings = {
-        "of": [weights_sha256(condition.model), condition.summary, sha],
+        "of": [victim_sha256(condition.model), condition.summary, sha],
         "sets": {key: part["sha256"] for key, part in sums.items()},
     }
 

@@ -16,7 +16,7 @@ from experiments.conditions import Condition
 from experiments.experiment import Report, resumable_map
 from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
-from pidlib.attacks.attacker import weights_sha256
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.exact import (
@@ -75,7 +75,7 @@ class ExactTrial(ContendersTrial):
         slips = partial(exact_letters, half=self.half)
         for name in self.parts if only is None else (only,):
             condition, part = contenders.condition(name), rows[: self.sizes[name]]
-            described[name] = about(condition) | {"rows": fingerprint(part)}
+            described[name] = contender_record(condition) | {"rows": fingerprint(part)}
             settings = described[name] | {
                 "most": self.most,
                 "cap": self.cap,
@@ -117,10 +117,10 @@ def _kept(
         )
 
 
-def about(condition: Condition) -> dict[str, str]:
+def contender_record(condition: Condition) -> dict[str, str]:
     """What tells a contender from another in a log."""
     return {
-        "weights": weights_sha256(condition.model),
+        "weights": victim_sha256(condition.model),
         "summary": condition.summary or "",
         "control": getattr(condition.control, "sha256", ""),
     }

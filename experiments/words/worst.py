@@ -28,7 +28,7 @@ from experiments.conditions import Condition
 from experiments.experiment import Report, cached_json
 from experiments.fields import answered
 from experiments.words.contrast import Contenders, ContendersTrial
-from experiments.words.exact import about
+from experiments.words.exact import contender_record
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import ADAPTIVE, answers, pack, unpack
 from pidbook.evaluation.word_game import one_more_change
@@ -220,7 +220,7 @@ def _judged(
     right: dict[str, np.ndarray] = {}
     for key, texts in ({"clean": [[] for _ in rows]} | dict(sets)).items():
         whole = [[row, *of] for row, of in zip(rows, texts, strict=False)]  # a set may be shorter
-        settings = about(condition) | {"rows": fingerprint(sum(whole, []))}
+        settings = contender_record(condition) | {"rows": fingerprint(sum(whole, []))}
         judge = partial(_right_on_all, condition, whole)
         right[key] = unpack(
             cached_json(folder / f"{key}.json", settings, judge)["right"], len(whole)

@@ -105,7 +105,7 @@ class Engine:
 
         model = self.victim.model
         return self._settings | {
-            "weights_sha256": weights_sha256(model),
+            "weights_sha256": victim_sha256(model),
             "hooked": any(m._forward_pre_hooks or m._forward_hooks for m in model.modules()),
             "textattack": version("textattack"),
         }
@@ -193,7 +193,7 @@ def _columns(text: Any) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
 
 
-def weights_sha256(model: torch.nn.Module) -> str:
+def victim_sha256(model: torch.nn.Module) -> str:
     """Sha256 of a model's weights and their names."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):

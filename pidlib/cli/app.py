@@ -87,8 +87,8 @@ def show(result: dict[str, Any], as_json: bool, rows: list[dict[str, Any]], head
         print(head, table, sep="\n" * bool(head))
 
 
-@app.command()
-def fit(
+@app.command("fit")
+def fit_command(
     context: typer.Context,
     out: Annotated[Path, typer.Argument(help="Folder that receives the controller.")],
     config: Config = None,
@@ -122,14 +122,14 @@ def fit(
     from pidlib.cli.settings import FitSettings
 
     try:
-        result = commands.fit(FitSettings.read(config, context.params), out, replace)
+        result = commands.run_fit(FitSettings.read(config, context.params), out, replace)
     except ValueError as error:  # what the library names is an argument in Python
         raise ValueError(str(error).replace("correct_only=False", "--all-rows")) from error
     show(result, as_json, result["rows"], result["summary"])
 
 
-@app.command()
-def evaluate(
+@app.command("evaluate")
+def evaluate_command(
     context: typer.Context,
     config: Config = None,
     model: Model = None,
@@ -147,7 +147,7 @@ def evaluate(
     from pidlib.cli import commands
     from pidlib.cli.settings import EvaluateSettings
 
-    result = commands.evaluate(EvaluateSettings.read(config, context.params))
+    result = commands.run_evaluate(EvaluateSettings.read(config, context.params))
     rows = [
         {"condition": name, "right": f"{of['right']}/{of['n']}", "accuracy": of["right"] / of["n"]}
         | {"low": of["low"], "high": of["high"]}
@@ -156,8 +156,8 @@ def evaluate(
     show(result, as_json, rows, result.get("control", ""))
 
 
-@app.command()
-def attack(
+@app.command("attack")
+def attack_command(
     context: typer.Context,
     log: Annotated[Path, typer.Argument(help="File of outcomes; an unfinished one goes on.")],
     config: Config = None,
@@ -182,12 +182,12 @@ def attack(
     from pidlib.cli import commands
     from pidlib.cli.settings import AttackSettings
 
-    result = commands.attack(AttackSettings.read(config, context.params), log)
+    result = commands.run_attack(AttackSettings.read(config, context.params), log)
     show(result, as_json, [result["counts"]], result["control"] or "")
 
 
-@app.command()
-def diagnose(
+@app.command("diagnose")
+def diagnose_command(
     folder: Annotated[Path, typer.Argument(help="Folder of a controller.")],
     as_json: AsJson = False,
 ) -> None:
@@ -197,12 +197,12 @@ def diagnose(
     """
     from pidlib.cli import commands
 
-    result = commands.diagnose(folder)
+    result = commands.run_diagnose(folder)
     show(result, as_json, result["rows"], result["summary"])
 
 
-@app.command()
-def doctor(as_json: AsJson = False) -> None:
+@app.command("doctor")
+def doctor_command(as_json: AsJson = False) -> None:
     """Look whether everything is there: versions, checksums, words for attacks, data.
 
     Example: python -m pidlib doctor
@@ -218,7 +218,7 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def run(commands: typer.Typer) -> None:
+def run_app(commands: typer.Typer) -> None:
     """Run a command line; a user's mistake prints one line and exits with 2."""
     try:
         commands()
@@ -233,4 +233,4 @@ def run(commands: typer.Typer) -> None:
 
 def main() -> None:
     """Door of the command line."""
-    run(app)
+    run_app(app)

@@ -32,7 +32,7 @@ from pidlib.pid import PIDController
 from pidlib.settings import ControlSettings
 
 
-def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
+def run_fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, Any]:
     """Fit a controller and write it to a folder.
 
     A fit that was broken off goes on where it stopped: its sums are kept beside the folder, in
@@ -91,7 +91,7 @@ def fit(settings: FitSettings, out: Path, replace: bool = False) -> dict[str, An
     }
 
 
-def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
+def run_evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     """Count right answers with no control and, where one is given, under it."""
     started, team = perf_counter(), processes()
     model, tokenizer = load_model(settings.model, device())
@@ -127,7 +127,7 @@ def evaluate(settings: EvaluateSettings) -> dict[str, Any]:
     return result
 
 
-def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
+def run_attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
     """Attack rows, with no control or under one; go on where an earlier run stopped."""
     started, team = perf_counter(), processes()
     model, tokenizer = load_model(settings.model, device())
@@ -172,7 +172,7 @@ def attack(settings: AttackSettings, log: Path) -> dict[str, Any]:
     }
 
 
-def diagnose(folder: Path) -> dict[str, Any]:
+def run_diagnose(folder: Path) -> dict[str, Any]:
     """Look into a controller that was kept, without its model."""
     controller = load_controller(folder)
     return {"summary": controller.summary(), "rows": controller.diagnose().records()}

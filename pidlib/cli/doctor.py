@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pidlib.io.assets import ASSETS
-from pidlib.io.embedded import EMBEDDED, look
+from pidlib.io.embedded import EMBEDDED, presence
 from pidlib.io.files import check_sha256
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
@@ -40,7 +40,7 @@ def examine() -> list[Finding]:
         *map(_package, NEEDED),
         _tried("extra attacks", _attacks, "optional"),
         *(
-            _tried(f"model {model.name}", partial(look, model), absent="optional")
+            _tried(f"model {model.name}", partial(presence, model), absent="optional")
             for model in EMBEDDED.values()
         ),
         _tried("adapters", _adapters),

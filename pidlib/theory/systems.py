@@ -335,7 +335,9 @@ class Run(NamedTuple):
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def run(layer: Feedback, T: int, x: np.ndarray, law: HistoryLaw, past: str = "states") -> Run:
+def run_layers(
+    layer: Feedback, T: int, x: np.ndarray, law: HistoryLaw, past: str = "states"
+) -> Run:
     """Run layers under a law of the state, the sum s of all past ones, and the last one y."""
     s = y = np.zeros_like(x)
     states, controls, parts = [x], [], []
@@ -387,5 +389,5 @@ def simulate(
             return np.zeros_like(x)
         return feedback(t, x) if callable(feedback) else -apply(feedback, t, x)
 
-    states, controls, _ = run(system.layer, system.T, x, law)
+    states, controls, _ = run_layers(system.layer, system.T, x, law)
     return Trajectory(np.stack(np.broadcast_arrays(*states)), np.stack(controls))

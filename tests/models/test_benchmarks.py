@@ -11,7 +11,7 @@ import experiments.benchmarks.control as benchmarks
 from experiments.benchmarks.control import ControlBenchmark
 from experiments.experiment import record
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.timing import control_cost, operations
+from pidbook.evaluation.timing import operations, time_under_control
 from pidlib.data.batches import batches
 from pidlib.pid import PIDController
 
@@ -37,14 +37,14 @@ def test_operations_of_the_control_are_those_of_its_products(setup, tiny):
 def test_the_cost_brackets_its_median_and_leaves_the_model_free(setup, tiny):
     model, controller, _ = setup
     tokenizer, rows = tiny.tokenizer(), tiny.rows(20)
-    taken = control_cost(model, tokenizer, rows, controller, repeats=5, batch_size=20)
+    taken = time_under_control(model, tokenizer, rows, controller, repeats=5, batch_size=20)
     assert taken.low <= taken.ratio <= taken.high and taken.rounds == 5
     inputs = [batch.inputs for batch in batches(tokenizer, rows, 20)]
     assert taken.bound == operations(model, inputs, controller) / operations(model, inputs) > 1
     assert len(taken.forms) == 3
     assert f"bound {taken.bound:.3f}" in str(taken)
     with pytest.raises(ValueError, match="0 rounds"):
-        control_cost(model, tokenizer, rows, controller, repeats=0)
+        time_under_control(model, tokenizer, rows, controller, repeats=0)
 
 
 def test_result_file_is_whole(setup, tiny, tmp_path, monkeypatch):

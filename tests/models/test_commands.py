@@ -242,7 +242,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pidlib.cli.commands.diagnose", interrupted)
+    monkeypatch.setattr("pidlib.cli.commands.run_diagnose", interrupted)
     code, _, told = run(monkeypatch, capsys, "diagnose", "x")
     assert code == 130 and "goes on where it stopped" in told
 

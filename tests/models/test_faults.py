@@ -90,16 +90,18 @@ def small(monkeypatch):
 
 
 def _fit(folder):
-    commands.fit(FitSettings(n=24, batch_size=8, every=0), folder / "control", replace=True)
+    commands.run_fit(FitSettings(n=24, batch_size=8, every=0), folder / "control", replace=True)
 
 
 def _fit_terminal(folder):
     settings = FitSettings(n=24, law="terminal", mix="typos", every=0)
-    commands.fit(settings, folder / "control", replace=True)
+    commands.run_fit(settings, folder / "control", replace=True)
 
 
 def _attack(folder):
-    commands.attack(AttackSettings(n=3, recipe="textbugger", budget=12), folder / "outcomes.jsonl")
+    commands.run_attack(
+        AttackSettings(n=3, recipe="textbugger", budget=12), folder / "outcomes.jsonl"
+    )
 
 
 def _train(folder):

@@ -33,7 +33,7 @@ from .tidy import (
     load_result as load_result,
 )
 from .timing import (
-    control_cost as control_cost,
+    time_under_control as time_under_control,
 )
 from .trial_results import (
     ADAPTIVE as ADAPTIVE,

@@ -97,7 +97,7 @@ class ControlCost(NamedTuple):
         )
 
 
-def control_cost(
+def time_under_control(
     model: nn.Module,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
 from pidlib.theory.riccati import DenseSolution, quadratic_program, total_cost
 from pidlib.theory.subspaces import rank_for
-from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run
+from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run_layers
 
 Gains = tuple[float, float, float]
 
@@ -82,7 +82,7 @@ def clean_complements(system: LinearSystem) -> Complements:
     Source: §2.1; equation subspaces-projection.
     """
     layers_of(system.thetas)
-    x = run(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
+    x = run_layers(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
     return fitted_complements(np.array(x))[0]
 
 
@@ -220,7 +220,7 @@ def history_rollout(
     layers = layers_of(thetas)
     x = inputs_of(x0, layers.shape[-1])
     choice("past", past, PASTS)
-    states, controls, _ = run(lambda t, v: v @ layers[t].T + push, len(layers), x, law, past)
+    states, controls, _ = run_layers(lambda t, v: v @ layers[t].T + push, len(layers), x, law, past)
     return Trajectory(np.stack(states), np.stack(controls))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from pidbook.theory.augmented import Complements, Gains
 from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.systems import apply, run
+from pidlib.theory.systems import apply, run_layers
 
 
 class Sweep(NamedTuple):
@@ -97,7 +97,7 @@ def _sweep(
     exact: bool = True,
 ) -> Sweep:
     """One weight: of v_t; three: of v_t, v_t + s_t and v_t - y_t, the past felt if `exact`."""
-    states, _, parts = run(partial(apply, layers), len(u), x, lambda t, *_: u[t])
+    states, _, parts = run_layers(partial(apply, layers), len(u), x, lambda t, *_: u[t])
     cost, pulls = 0.5 * c * (u**2).sum((0, -1)), []
     for t, part in enumerate(parts):
         pulls.append([p @ weight[t] for p, weight in zip(part, weights, strict=False)])
