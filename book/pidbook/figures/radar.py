@@ -90,7 +90,8 @@ def radar_choice(
     ----------
     axes : sequence of k >= 3 str
     frames : mapping of a choice from each list to series, as in `radar_plotly`
-        Every combination is there, with the same names; the first is shown at first.
+        Every combination is there. The first is shown at first and has all names; a name that
+        another combination lacks is not drawn there.
     names : sequence of str, what each list chooses
 
     Returns
@@ -108,12 +109,14 @@ def radar_choice(
     first = next(iter(frames))
     rows = {key: _checked(axes, series) for key, series in frames.items()}
     lists = [list(dict.fromkeys(column)) for column in zip(*frames, strict=True)]
+    absent = [None] * len(axes)
     for key in product(*lists):
-        if key not in rows or list(rows[key]) != list(rows[first]):
+        if not rows.get(key) or not rows[key].keys() <= rows[first].keys():
             raise ValueError(f"no {list(rows[first])} for the choice {key}")
 
     def change(key: tuple[str, ...]) -> dict[str, list]:
-        return {"r": [[*values, values[0]] for values in rows[key].values()]}
+        outlines = [rows[key].get(name, absent) for name in rows[first]]
+        return {"r": [[*values, values[0]] for values in outlines]}
 
     fig = radar_plotly(axes, rows[first])
     fig.update_layout(
