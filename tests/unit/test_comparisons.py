@@ -49,6 +49,15 @@ def test_a_choice_holds_every_combination_in_order():
     assert list(fig.data[0].r) == [0, 0, 0, 0]
 
 
+def test_a_choice_may_lack_an_outline_that_the_first_has():
+    frames = {("A",): {"base": [1, 2, 3], "more": [3, 2, 1]}, ("B",): {"base": [4, 5, 6]}}
+    pictures = radar_choice("abc", frames, ["model"]).layout.meta["pictures"]
+    assert pictures[0]["r"][1] == [3, 2, 1, 3]
+    assert pictures[1]["r"] == [[4, 5, 6, 4], [None] * 4]
+    with pytest.raises(ValueError, match="for the choice"):
+        radar_choice("abc", dict(reversed(frames.items())), ["model"])
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

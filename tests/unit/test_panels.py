@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from matplotlib.colors import same_color
 
-from pidbook.figures import ESTIMATE, INK, LOSS, dumbbells, gain_panels, heatmap, radar_grid
+from pidbook.figures import ESTIMATE, INK, LOSS, dumbbells, gain_panels, heatmap
 
 GAINS = {
     "A2T": {"P-D": (9.0, 6.8, 11.3), "spelling + Terminal both": (-3.0, -4.0, -2.0)},
@@ -64,9 +64,8 @@ def test_tables_too_wide_for_a_telephone_stand_one_above_the_other():
         gain_panels(GAINS, "gain over no control, in points"),
         dumbbells(STEPS, "accuracy in %"),
         heatmap({"a": {n: dict.fromkeys(("A2T", "PSO"), 1.5) for n in NAMES}}, "points"),
-        radar_grid(["None", "A2T", "PSO"], {n: {"base": [50, 60, 70]} for n in NAMES}),
     ],
-    ids=["gains", "dumbbells", "heat map", "radar plots"],
+    ids=["gains", "dumbbells", "heat map"],
 )
 def test_letters_are_eight_pixels_on_a_telephone(fig):
     page = StringIO()

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from contents import ROOT
 from pidbook.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 from pidbook.evaluation.trial_results import pack
-from pidbook.figures import gain_bar, gain_plot, radar_grid
+from pidbook.figures import gain_bar, gain_plot
 
 
 def test_a_gain_plot_shows_every_gain_with_its_interval():
@@ -50,17 +50,6 @@ def test_a_gain_bar_reaches_from_no_gain_to_the_gain():
     assert mark == [[-1.25, 2]] and without == []
     assert [text.get_text() for text in plot.texts] == ["\N{MINUS SIGN}1.2", "40 %"]
     assert plot.get_legend_handles_labels()[1] == ["P-D"]
-
-
-def test_radar_grids_have_one_plot_a_panel():
-    one = {"base": [80, 60, 10], "P-D": [70, 65, 30]}
-    fig = radar_grid(["clean", "A", "B"], {str(k): one for k in range(4)})
-    assert [plot.get_title() for plot in fig.axes] == ["0", "1", "2", "3"]
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["base", "P-D"]
-    with pytest.raises(ValueError, match="no panels"):
-        radar_grid(["clean", "A", "B"], {})
-    with pytest.raises(ValueError, match="outside 0..100"):
-        radar_grid(["clean", "A", "B"], {"x": {"base": [1, 2, 101]}})
 
 
 def result(shares):

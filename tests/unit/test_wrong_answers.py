@@ -50,7 +50,6 @@ def pairs(bend, share):
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
         (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(abs(X - Z), 2 * Z, T)),
         (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
-        (check.paired_counts, lambda a, b: (int(b.sum()), int(a.sum()), 0.0)),
         (check.state_curvature, lambda W, A, c: W + 2 * c * np.eye(len(W))),
         (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
         (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),

@@ -43,8 +43,6 @@ from .jacobians import (
 from .models import (
     break_even as break_even,
     cheapest as cheapest,
-    controlled_states as controlled_states,
-    last_token as last_token,
     share_allowed as share_allowed,
     singular_spread as singular_spread,
     state_curvature as state_curvature,
@@ -76,10 +74,8 @@ from .subspaces import (
     smallest_rank as smallest_rank,
 )
 from .trials import (
-    beyond_placebo as beyond_placebo,
     direction_left as direction_left,
     equal_length as equal_length,
-    paired_counts as paired_counts,
     pd_control as pd_control,
     robust_between as robust_between,
     rows_needed as rows_needed,

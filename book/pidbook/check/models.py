@@ -68,26 +68,6 @@ def cheapest(answer: Answer) -> Cases:
     return "thin only where nearly all, or nearly nothing, lies outside"
 
 
-@exercise("the first 1 from the right: turn each row round")
-def last_token(answer: Answer) -> Cases:
-    """Check a function (mask) -> place of the last real token of each row."""
-    left = np.array([[0, 0, 1, 1], [1, 1, 1, 1]])
-    right = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
-    yield [3, 3], answer(left)
-    yield [2, 0, 4], answer(right)
-    return "one line for either side"
-
-
-@exercise(
-    "cached: each token once, the last one written never; else call k reads p + k, k = 0 .. n - 1"
-)
-def controlled_states(answer: Answer) -> Cases:
-    """Check a function (p, n, T) -> states controlled with and without a cache."""
-    for p, n, T in ((5, 1, 6), (10, 20, 6), (1, 3, 24), (100, 50, 7)):
-        yield (T * (p + n - 1), T * (n * p + n * (n - 1) // 2)), answer(p, n, T)
-    return "the cache saves the same share of the control as of the model"
-
-
 @exercise("q times the gain under attack equals 1 - q times the cost on clean text; solve for q")
 def break_even(answer: Answer) -> Cases:
     """Check a function (clean, its controlled, attacked, its controlled) -> share that pays."""

@@ -19,16 +19,6 @@ def same_size(answer: Answer) -> Cases:
     return "of the control it keeps the length and nothing else"
 
 
-@exercise("100 times: mean of the control less mean over rows and placebos")
-def beyond_placebo(answer: Answer) -> Cases:
-    """Check a function (control, placebos) -> gain of a control over its placebos, in points."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        control, placebos = random.random(30) < 0.6, random.random((3, 30)) < 0.4
-        yield 100 * (control.mean() - placebos.mean()), answer(control, placebos)
-    return "resample the rows of both together for its interval"
-
-
 @exercise("won - lost = n gain and won + lost = n flips; solve for n")
 def rows_needed(answer: Answer) -> Cases:
     """Check a function (gain, flips) -> fewest rows that show a gain at 95 %."""
@@ -93,16 +83,6 @@ def pd_control(answer: Answer) -> Cases:
         Q = np.eye(7) - (V_P @ V_P.T + V_D @ V_D.T) / 2
         yield -(1 - alpha) * Q @ x, answer(x, V_P, V_D, alpha)
     return "two thin products per state, and no d x d matrix"
-
-
-@exercise("won: first wrong and second right; lost: the other way round")
-def paired_counts(answer: Answer) -> Cases:
-    """Check a function (first, second) -> (won, lost, gain in points)."""
-    for seed in range(4):
-        first, second = np.random.default_rng(seed).random((2, 40)) < 0.6
-        won, lost = (~first & second).sum(), (first & ~second).sum()
-        yield (won, lost, 100 * (won - lost) / 40), answer(first, second)
-    return "rows on which both agree say nothing about which is better"
 
 
 @exercise("place after place, convolve the counts with [1, n - 1]; then add up the first ones")

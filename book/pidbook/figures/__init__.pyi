@@ -21,7 +21,6 @@ from .plots import (
 )
 from .radar import (
     radar_choice as radar_choice,
-    radar_grid as radar_grid,
     radar_plotly as radar_plotly,
 )
 from .slider import (

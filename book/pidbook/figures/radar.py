@@ -1,20 +1,17 @@
-"""Radar plots of accuracies: one to hover over, and many side by side."""
+"""Radar plots of accuracies, to hover over and to choose from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from matplotlib.figure import Figure
 from plotly.colors import hex_to_rgb
 
 from pidbook.figures.colours import INK, PALETTE
-from pidbook.figures.comparisons import LETTERS
 from pidbook.figures.slider import dials
-from pidbook.figures.style import look, look_plotly
+from pidbook.figures.style import look_plotly
 
 Series = Mapping[str, Sequence[float]]
 
@@ -90,7 +87,8 @@ def radar_choice(
     ----------
     axes : sequence of k >= 3 str
     frames : mapping of a choice from each list to series, as in `radar_plotly`
-        Every combination is there, with the same names; the first is shown at first.
+        Every combination is there. The first is shown at first and has all names; a name that
+        another combination lacks is not drawn there.
     names : sequence of str, what each list chooses
 
     Returns
@@ -108,12 +106,14 @@ def radar_choice(
     first = next(iter(frames))
     rows = {key: _checked(axes, series) for key, series in frames.items()}
     lists = [list(dict.fromkeys(column)) for column in zip(*frames, strict=True)]
+    absent = [None] * len(axes)
     for key in product(*lists):
-        if key not in rows or list(rows[key]) != list(rows[first]):
+        if not rows.get(key) or not rows[key].keys() <= rows[first].keys():
             raise ValueError(f"no {list(rows[first])} for the choice {key}")
 
     def change(key: tuple[str, ...]) -> dict[str, list]:
-        return {"r": [[*values, values[0]] for values in rows[key].values()]}
+        outlines = [rows[key].get(name, absent) for name in rows[first]]
+        return {"r": [[*values, values[0]] for values in outlines]}
 
     fig = radar_plotly(axes, rows[first])
     fig.update_layout(
@@ -122,66 +122,6 @@ def radar_choice(
         height=fig.layout.height + 75 * len(names),
     )
     return fig
-
-
-def radar_grid(axes: Sequence[str], panels: Mapping[str, Series]) -> Figure:
-    """Small radar plots in two columns, for paper.
-
-    Parameters
-    ----------
-    axes : sequence of str
-    panels : mapping of title to series, as in `radar_plotly`, with the same names
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Source: paper Fig. 2.
-    """
-    if not panels:
-        raise ValueError("there are no panels to draw: give at least one")
-    columns = min(2, len(panels))
-    lines = -(-len(panels) // columns)
-    fig = Figure(figsize=(2.6 * columns, 2.1 * lines + 0.5), layout="constrained")
-    fig.get_layout_engine().set(w_pad=0.07)  # room between the names of neighbours
-    for k, (title, series) in enumerate(panels.items()):
-        plot = fig.add_subplot(lines, columns, k + 1, projection="polar")
-        _draw(plot, axes, _checked(axes, series))
-        plot.set_title(title, fontsize=LETTERS + 1)
-    handles, names = fig.axes[0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncols=len(names))
-    return fig
-
-
-def _draw(plot: Any, axes: Sequence[str], rows: Series) -> None:
-    """Draw one radar plot."""
-    angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
-    plot.set_theta_offset(np.pi / 2)
-    plot.set_theta_direction(-1)
-    around = np.append(angles, angles[0])
-    for k, (name, values) in enumerate(rows.items()):
-        style, ring = look(k) | {"color": KEY[k % len(KEY)]}, [*values, values[0]]
-        style.pop("marker")
-        plot.plot(around, ring, label=name, **style)
-        plot.fill(around, ring, color=style["color"], alpha=0.12, linewidth=0)
-    # the rings as polygons, like the paper's, in place of matplotlib's circles
-    plot.grid(False)
-    plot.spines["polar"].set_visible(False)
-    hair = dict(color="#808080", alpha=0.3, linewidth=0.7, zorder=0.5)
-    for ring in RINGS:
-        plot.plot(around, [ring] * len(around), **hair)
-    for angle in angles:
-        plot.plot([angle] * 2, [0, TOP], **hair)
-    plot.set_ylim(0, TOP)
-    plot.set_yticks([])
-    place = dict(xytext=(0, -2), textcoords="offset points", ha="center", va="top", color=INK)
-    for ring in RINGS[1::2]:  # just outside the edge that it names
-        edge = _lowest(len(axes)), ring * np.cos(np.pi / len(axes))
-        plot.annotate(f"{ring:g} %", edge, **place, fontsize=LETTERS)
-    plot.set_xticks(angles, list(axes))
-    plot.tick_params(axis="x", pad=-3, labelsize=LETTERS)
-    for name, side in zip(plot.get_xticklabels(), np.sin(angles), strict=True):
-        name.set_ha("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
 
 
 def _checked(axes: Sequence[str], series: Series) -> dict[str, list[float]]:

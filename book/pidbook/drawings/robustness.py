@@ -1,0 +1,441 @@
+"""Pictures and tables of chapter 10, the paper on real models, and the attacker who looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pidbook.figures import (
+    INK,
+    LOSS,
+    NOISE,
+    OURS,
+    PAPER,
+    SEEN,
+    Table,
+    gain_bar,
+    radar_choice,
+    table,
+    tidy,
+)
+from pidlib.data import LABELS
+
+TEXTS = ("clean", "A2T", "PSO", "TextBugger", "TextFooler")
+MARKS = ("^", "s", "v", "D")  # of the paper's models, the smallest first
+
+
+def signed(points: float, digits: int = 1) -> str:
+    """A gain in points with its sign, and a true minus."""
+    return f"{round(points, 6):+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def with_interval(gain: float, low: float, high: float) -> str:
+    """A gain and its interval, in points."""
+    return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
+
+
+# --- Radars ---------------------------------------------------------------------------------------
+
+
+def radars(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]]) -> go.Figure:
+    """Accuracies, five each, of the model, the data and the training that a reader chooses."""
+    figure = radar_choice(TEXTS, frames, ["model", "data", "training"])
+    figure.update_polars(radialaxis=dict(angle=90, tickangle=90, ticktext=["25 %", "", "", ""]))
+    return tidy(figure, 2)
+
+
+# --- Two captions ---------------------------------------------------------------------------------
+
+LINES = (("as written", INK), ("attacked", INK), ("with control", OURS))
+
+
+def captions(
+    written: Sequence[Mapping], attacked: Sequence[Mapping], answers: Sequence[np.ndarray]
+) -> Figure:
+    """Probability of the right answer of each caption, as written, attacked, and with control.
+
+    answers: (3, labels) a caption, the probabilities of all answers in these three cases.
+    """
+    fig = Figure(figsize=(5.6, 6.2), layout="constrained")
+    fig.get_layout_engine().set(hspace=0.1)
+    panels = fig.subplots(len(written), 1)
+    for panel, row, changed, shares in zip(panels, written, attacked, answers, strict=True):
+        for y, (share, (_, colour)) in enumerate(zip(shares, LINES, strict=True)):
+            right, given = share[row["label"]], share.argmax()
+            panel.barh(y, right, 0.65, color=(colour, 0.4), edgecolor=colour)
+            panel.text(right + 0.015, y, f"{right:.2f}", color=colour, va="center", fontsize=11)
+            word = dict(color=INK if given == row["label"] else LOSS, va="center", fontsize=11)
+            panel.text(1.19, y, list(LABELS)[given], **word)
+        panel.text(1.19, -0.75, "it answers", fontsize=10.5)
+        panel.set_title(_sentences(row, changed), x=-0.28, ha="left", fontsize=10.5)
+        panel.set(yticks=range(3), yticklabels=[name for name, _ in LINES], ylim=(2.5, -0.5))
+        panel.set(xlim=(0, 1.15), xticks=(0, 0.5, 1))
+        panel.grid(visible=False)
+    panels[-1].set_xlabel("probability of the right answer", fontsize=11)
+    return fig
+
+
+def _sentences(row: Mapping, changed: Mapping) -> str:
+    """Premise, hypothesis and its attacked form, the words that differ in bold."""
+    forms = [of["hypothesis"].replace("-", "\N{NON-BREAKING HYPHEN}") for of in (row, changed)]
+    shown: list[list[str]] = [[], []]
+    for pair in zip(*(form.split() for form in forms), strict=True):
+        for words, word in zip(shown, pair, strict=True):
+            words.append(rf"$\mathbf{{{word}}}$" if pair[0] != pair[1] else word)
+    first, second = (" ".join(words) for words in shown)
+    return f"premise: {row['premise']}\nhypothesis: {first}\nchanged: {second}"
+
+
+# --- The push -------------------------------------------------------------------------------------
+
+
+def push(outside: float) -> Figure:
+    """Three drawings of one idea; `outside` is the share of the attack's squared length."""
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(150, 2)) * (1, 0.1)
+    tilt = np.arcsin(outside**0.5)
+    clean = np.array([-0.9, 0.05])
+    attacked = clean + 1.9 * np.array([np.cos(tilt), np.sin(tilt)])
+    inside = attacked * (1, 0)
+    heads = (
+        "1. See: clean states lie near a subspace, here the line",
+        "2. Measure: how far outside is a state?",
+        "3. Push: back into the subspace",
+    )
+    fig = Figure(figsize=(5.6, 4.4), layout="constrained")
+    panels = fig.subplots(3, 1)
+    for panel, head in zip(panels, heads, strict=True):
+        panel.plot(
+            *cloud.T, "o", color=INK, ms=3.5, mew=0, alpha=0.6 if panel is panels[0] else 0.35
+        )
+        panel.axhline(0, color=INK, lw=1)
+        panel.set_axis_off()
+        panel.set_title(head, loc="left", fontsize=11.5, weight="bold")
+        panel.set(xlim=(-3, 3), ylim=(-0.4, 0.95), aspect="equal")
+    _measured(panels[1], clean, attacked, inside)
+    _pushed(panels[2], clean, attacked, inside)
+    return fig
+
+
+def _arrow(panel: Axes, start: np.ndarray, end: np.ndarray, style: str = "-|>", **look) -> None:
+    shape = dict(arrowstyle=style, shrinkA=0, shrinkB=0, lw=2, mutation_scale=14)
+    panel.annotate("", end, start, arrowprops=shape | look)
+
+
+def _measured(panel: Axes, clean: np.ndarray, attacked: np.ndarray, inside: np.ndarray) -> None:
+    _arrow(panel, clean, attacked, color=INK)
+    panel.plot(*clean, "o", color=INK, ms=8)
+    panel.plot(*attacked, "o", color=INK, ms=8)
+    panel.plot(*zip(attacked, inside, strict=True), ":", color=INK, lw=2)
+    panel.text(attacked[0] + 0.1, attacked[1] / 2, "outside part", va="center")
+    middle = (clean + attacked) / 2
+    panel.text(middle[0] - 0.15, middle[1] + 0.12, "an attack moves it", ha="right")
+    panel.text(clean[0] - 0.1, 0.2, "clean state", ha="right")
+
+
+def _pushed(panel: Axes, clean: np.ndarray, attacked: np.ndarray, inside: np.ndarray) -> None:
+    _arrow(panel, clean, attacked, color=INK, alpha=0.35)
+    panel.plot(*clean, "o", color=INK, ms=8)
+    panel.plot(*attacked, "o", color=INK, ms=8, alpha=0.35)
+    _arrow(panel, attacked, inside, color=OURS)
+    panel.plot(*inside, "o", color=OURS, ms=8)
+    panel.text(attacked[0] + 0.1, attacked[1] / 2, "the control", va="center", color=OURS)
+    below = np.array([0, 0.28])
+    _arrow(panel, clean * (1, 0) - below, inside - below, "<->", color=INK)
+    panel.text(0, -0.35, "still away from the clean state", ha="center", va="top")
+
+
+# --- Tables 8 and 9 -------------------------------------------------------------------------------
+
+
+def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
+    """A panel a training: gains of the paper's models, and of ours with its interval, text by text.
+
+    Columns: model, training, text, gain; ours: low and high, too.
+    """
+    fig = Figure(figsize=(5.8, 5.0), layout="constrained")
+    trainings = list(dict.fromkeys(ours["training"]))
+    panels = fig.subplots(1, len(trainings), sharey=True, sharex=True)
+    for panel, training in zip(panels, trainings, strict=True):
+        theirs = published[published["training"] == training]
+        for mark, (model, rows) in zip(MARKS, theirs.groupby("model", sort=False), strict=True):
+            y = [TEXTS.index(text) + 0.2 for text in rows["text"]]
+            look = dict(color=PAPER, marker=mark, markersize=6, fillstyle="none", linestyle="")
+            panel.plot(rows["gain"], y, label=f"{model} (paper)", **look)
+        for row in ours[ours["training"] == training].itertuples():
+            y = TEXTS.index(row.text) - 0.16
+            panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=2)
+            panel.plot(row.gain, y, "o", color=OURS, markersize=7, label="MiniLM (ours)")
+            _above(panel, y, row)
+        panel.axvline(0, color=INK, linewidth=1)
+        panel.axhline(0.5, color=INK, linewidth=0.5, alpha=0.4)
+        panel.set(xlim=(-17, 38), xticks=(-10, 0, 10, 20, 30), ylim=(4.55, -0.6))
+        panel.set_title(training, fontsize=12, weight="bold")
+        panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.tick_params(axis="x", labelsize=10)
+    panels[0].set_yticks(range(len(TEXTS)), TEXTS, fontsize=11.5)
+    marks = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    fig.legend(marks.values(), marks, loc="outside upper center", ncols=2)
+    fig.supxlabel("gain of P-D control over the bare model, in points", fontsize=11)
+    return fig
+
+
+def _above(panel: Axes, y: float, row) -> None:
+    """The gain as a number above its mark, clear of the line at 0."""
+    x = float(np.clip(row.gain, 9.5, 29)) if row.gain > 0 else -10
+    panel.text(x, y - 0.13, signed(row.gain), color=OURS, ha="center", va="bottom", fontsize=10.5)
+
+
+def arrows(base: float, controlled: float) -> str:
+    """Accuracy without control and with it."""
+    return f"{base:.1f} \N{RIGHTWARDS ARROW} {controlled:.1f}"
+
+
+def accuracy_tables(published: pd.DataFrame, ours: pd.DataFrame, data: str) -> list[Table]:
+    """One table a training, open: a row a model, a column a text."""
+    tables = []
+    for training in dict.fromkeys(ours["training"]):
+        both = pd.concat([published, ours])
+        title = f"{data}, training {training}: accuracy in %, bare \N{RIGHTWARDS ARROW} controlled"
+        tables.append(table(_models(both[both["training"] == training]), title, folded=False))
+    return tables
+
+
+def _models(accuracy: pd.DataFrame) -> list[dict[str, str]]:
+    """A row a model: its name, then bare and controlled accuracy for each text."""
+    rows = []
+    for model, cells in accuracy.groupby("model", sort=False):
+        row = {"model": model}
+        for cell in cells.itertuples():
+            row[cell.text] = arrows(cell.base, cell.controlled)
+        rows.append(row)
+    return rows
+
+
+def gains_list(ours: pd.DataFrame, data: str) -> Table:
+    """Our gains with their intervals and words."""
+    rows = []
+    for row in ours.itertuples():
+        cells = {"training": row.training, "text": row.text, "n": f"{row.n:,}"}
+        cells["gain, points"] = with_interval(row.gain, row.low, row.high)
+        rows.append(cells | {"won": row.won, "lost": row.lost, "word": row.answer})
+    return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
+
+
+# --- Table 2 --------------------------------------------------------------------------------------
+
+ANLI = {  # whose gains: colour, mark
+    "paper, dev": (PAPER, "o"),
+    "paper, test": (PAPER, "s"),
+    "ours, P-D": (OURS, "o"),
+    "ours, random push": (NOISE, "^"),
+}
+
+
+def anli(gains: pd.DataFrame) -> Figure:
+    """Gains with intervals in each round; columns who, round, gain, low, high."""
+    fig = Figure(figsize=(5.6, 4.6), layout="constrained")
+    plot = fig.add_subplot(xlabel="gain of P-D control, in points")
+    rounds = list(dict.fromkeys(gains["round"]))
+    for k, (who, (colour, mark)) in enumerate(ANLI.items()):
+        rows = gains[gains["who"] == who]
+        y = [rounds.index(of) + 0.19 * k - 0.28 for of in rows["round"]]
+        ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
+        look = dict(color=colour, marker=mark, linestyle="", capsize=3, label=who)
+        plot.errorbar(rows["gain"], y, xerr=ends, **look)
+    plot.set(yticks=range(len(rounds)), yticklabels=rounds, ylim=(len(rounds) - 0.5, -0.5))
+    plot.axvline(0, color=INK, linewidth=1)
+    plot.grid(axis="y", visible=False)
+    plot.tick_params(axis="y", length=0)
+    fig.legend(loc="outside upper center", ncols=2)
+    return fig
+
+
+def anli_tables(gains: pd.DataFrame) -> list[Table]:
+    """Accuracies by round, open; gains with intervals, folded."""
+    shown, listed = [], []
+    for who, rows in gains.groupby("who", sort=False):
+        row = {"accuracy in %": who}
+        for cell in rows.itertuples():
+            row[cell.round] = arrows(cell.base, cell.controlled)
+            gain = with_interval(cell.gain, cell.low, cell.high)
+            listed.append({"": who, "round": cell.round, "gain": gain})
+        shown.append(row)
+    title = "ANLI: bare \N{RIGHTWARDS ARROW} controlled"
+    folded = table(listed, "Gains in points, with 95 % intervals", folded=True)
+    return [table(shown, title, folded=False), folded]
+
+
+# --- Table 1 --------------------------------------------------------------------------------------
+
+
+def decoders(accuracy: pd.DataFrame, chance: float) -> Figure:
+    """A panel a model: accuracy without control (hollow) and with it (full), text by text."""
+    fig = Figure(figsize=(5.6, 5.4), layout="constrained")
+    fig.get_layout_engine().set(hspace=0.06)
+    panels = fig.subplots(2, 2, sharex=True, sharey=True).flat
+    groups = accuracy.groupby("model", sort=False)
+    for panel, (model, rows) in zip(panels, groups, strict=True):
+        colour = PAPER if "OPT" in model else OURS
+        panel.axvline(chance, color=INK, linestyle=":", linewidth=1.5)
+        for row in rows.itertuples():
+            y = TEXTS.index(row.text)
+            line = dict(arrowstyle="-", color=colour, lw=3, shrinkA=4.5, shrinkB=0)
+            panel.annotate("", (row.controlled, y), (row.base, y), arrowprops=line)
+            panel.plot(row.base, y, "o", color=colour, markersize=8, markerfacecolor="none")
+            panel.plot(row.controlled, y, "o", color=colour, markersize=8)
+            change = signed(row.gain, 0)
+            panel.text(137, y, change, color=colour, fontsize=12, ha="right", va="center")
+        panel.set_title(model, fontsize=12)
+        panel.set(xlim=(-5, 139), ylim=(4.5, -0.5), xticks=[0, 50, 100])
+        panel.set_yticks(range(len(TEXTS)), TEXTS)
+        panel.tick_params(labelsize=11.5, labelbottom=True)
+        panel.grid(visible=False)
+    label = "accuracy in %, and its change in points; dotted: chance"
+    fig.supxlabel(label, fontsize=11.5, color=INK)
+    look = dict(color=INK, marker="o", markersize=8, linestyle="")
+    marks = [
+        Line2D([], [], markerfacecolor="none", label="without control", **look),
+        Line2D([], [], label="under control", **look),
+    ]
+    fig.legend(handles=marks, loc="outside upper center", ncols=2, fontsize=12)
+    return fig
+
+
+def decoders_table(accuracy: pd.DataFrame) -> Table:
+    """Accuracies of the decoders, open."""
+    title = "Decoders: accuracy in %, bare \N{RIGHTWARDS ARROW} controlled"
+    return table(_models(accuracy), title, folded=False)
+
+
+# --- The border -----------------------------------------------------------------------------------
+
+WHO = {"the control": (OURS, "o", -0.17), "a random push of its length": (NOISE, "^", 0.17)}
+
+
+def border(groups: pd.DataFrame) -> Figure:
+    """Share of answers brought back, by the probability left to the right answer."""
+    fig = Figure(figsize=(5.7, 4.2), layout="constrained")
+    plot = fig.add_subplot(xlim=(0, 75), xlabel="answers brought back, %")
+    lefts = list(dict.fromkeys(groups["left"]))
+    for row in groups.itertuples():
+        y = lefts.index(row.left)
+        colour, mark, shift = WHO[row.pushed_by]
+        look = dict(color=colour, marker=mark, label="" if y else row.pushed_by)
+        gain_bar(plot, y + shift, row.share, (row.low, row.high), f"{row.share:.0f} %", **look)
+    sizes = groups.groupby("left", sort=False)["n"].first()
+    labels = [f"{left}\nn = {sizes[left]}" for left in lefts]
+    plot.set(yticks=range(len(lefts)), yticklabels=labels, ylim=(len(lefts) - 0.4, -0.6))
+    plot.set_ylabel("probability left to the right answer")
+    plot.grid(axis="y", visible=False)
+    plot.tick_params(axis="y", length=0)
+    fig.legend(loc="outside upper center", ncols=2)
+    return fig
+
+
+def border_table(groups: pd.DataFrame) -> Table:
+    """The numbers beneath `border`."""
+    names = {"left": "left to the right answer", "pushed_by": "pushed by", "share": "back, %"}
+    rows = groups.rename(columns=names).to_dict("records")
+    return table(rows, "Attacked captions brought back", 1, folded=True)
+
+
+# --- The leaning ----------------------------------------------------------------------------------
+
+
+def leaning(leads: pd.DataFrame) -> Figure:
+    """Lead of the control over a random push, by right answer and attack, with intervals."""
+    fig = Figure(figsize=(5.7, 5.6), layout="constrained")
+    plot = fig.add_subplot(xlim=(-17, 38), xlabel="accuracy, control less random push, in points")
+    places, names = [], []
+    for g, (answer, rows) in enumerate(leads.groupby("right answer", sort=False)):
+        head = dict(weight="bold", color=INK, va="center", fontsize=12)
+        plot.text(1, 5.2 * g - 0.85, f"right answer: {answer}", **head)
+        for k, row in enumerate(rows.itertuples()):
+            places.append(5.2 * g + k)
+            names.append(row.attack)
+            gain_bar(plot, places[-1], row.lead, (row.low, row.high), color=OURS, marker="o")
+    plot.set(yticks=places, yticklabels=names, ylim=(14.2, -1.4))
+    plot.axvline(0, color=INK, linewidth=1)
+    plot.grid(axis="y", visible=False)
+    plot.tick_params(axis="y", length=0)
+    return fig
+
+
+def leaning_table(leads: pd.DataFrame) -> Table:
+    """The numbers beneath `leaning`."""
+    title = "The control's lead over a random push, in points, with 95 % intervals"
+    return table(leads.to_dict("records"), title, 1, folded=True)
+
+
+# --- The headline ---------------------------------------------------------------------------------
+
+HEADLINE = {  # name: colour, size and weight of the number
+    "the control, transfer": (OURS, 17, "bold"),
+    "a random push of its length": (NOISE, 13, "normal"),
+    "the control, adaptive attack": (SEEN, 17, "bold"),
+}
+
+
+def headline(transfer: pd.DataFrame, pushed: pd.DataFrame, adaptive: pd.DataFrame) -> Figure:
+    """Three bars under each attack: the control in transfer, a random push, the control adaptive."""
+    fig = Figure(figsize=(5.6, 5.7), layout="constrained")
+    plot = fig.add_subplot()
+    attacks = list(transfer["text"])
+    tables = (transfer, pushed, adaptive)
+    for k, (rows, (name, look)) in enumerate(zip(tables, HEADLINE.items(), strict=True)):
+        for group, row in enumerate(rows.itertuples()):
+            _bar(plot, 1.15 * group + 0.29 * (k - 1), row, name if group == 0 else "", *look)
+    plot.set_yticks([1.15 * group for group in range(len(attacks))], attacks, fontsize=13.5)
+    plot.tick_params(axis="y", length=0)
+    plot.axvline(0, color=INK, linewidth=1)
+    plot.grid(axis="y", visible=False)
+    plot.spines[:].set_visible(False)
+    plot.set(xlim=(-3, 38), xticks=[0, 10, 20, 30], ylim=(1.15 * len(attacks) - 0.6, -0.6))
+    plot.set_xlabel("accuracy gained, in points", fontsize=12.5)
+    return fig
+
+
+def _bar(plot: Axes, y: float, row, name: str, colour: str, size: int, weight: str) -> None:
+    """A bar, its interval, its number, and what it is."""
+    plot.barh(y, row.gain, 0.25, color=colour)
+    plot.plot([row.low, row.high], [y, y], color=INK, linewidth=1.6)
+    beside = dict(color=colour, va="center", textcoords="offset points")
+    look = dict(fontsize=size, weight=weight)
+    number = plot.annotate(signed(row.gain), (row.high, y), (8, 0), **look, **beside)
+    plot.annotate(name, (1, 0.5), (7, 0), number, fontsize=12, **beside)
+
+
+def headline_table(transfer: pd.DataFrame, pushed: pd.DataFrame, adaptive: pd.DataFrame) -> Table:
+    """The numbers beneath `headline`."""
+    rows = []
+    for one, push, other in zip(
+        transfer.itertuples(), pushed.itertuples(), adaptive.itertuples(), strict=True
+    ):
+        row = {"": one.text}
+        for name, of in zip(HEADLINE, (one, push, other), strict=True):
+            row[name] = with_interval(of.gain, of.low, of.high)
+        rows.append(row | {"word, adaptive": other.answer})
+    return table(rows, "Gains in points, with 95 % intervals", folded=True)
+
+
+# --- Larger models --------------------------------------------------------------------------------
+
+
+def sizes_table(gains: pd.DataFrame) -> Table:
+    """Three gains of each model under each attack; open."""
+    rows = []
+    for row in gains.itertuples():
+        cells = {"model": row.model, "attack": row.attack}
+        cells["transfer"] = signed(row.transfer)
+        cells["over the push"] = with_interval(row.over, row.over_low, row.over_high)
+        cells["adaptive"] = with_interval(row.adaptive, row.low, row.high)
+        rows.append(cells)
+    return table(rows, "Gains in points; brackets: 95 % intervals", folded=False)
