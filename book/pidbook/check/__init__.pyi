@@ -19,6 +19,7 @@ from .dynamics import (
 from .estimation import (
     bias_variance as bias_variance,
     chosen_setting as chosen_setting,
+    conceptor_and as conceptor_and,
     next_estimate as next_estimate,
 )
 from .fairness import (

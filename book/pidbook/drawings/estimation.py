@@ -1,0 +1,251 @@
+"""Pictures of chapter 13: estimates of a clean state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import ESTIMATE, INK, LOSS, OURS, Table, gain_bar, table
+
+MIDDLE = dict(ha="center", va="center")
+MAPS = {"observed": INK, "projected": OURS, "estimated": ESTIMATE}
+
+# --- The idea -----------------------------------------------------------------------------------
+
+
+def idea(
+    clean: np.ndarray, line: np.ndarray, cases: Mapping[str, Mapping], titles: Sequence[str]
+) -> Figure:
+    """One observed state under two kinds of perturbations: where two maps lead, and their errors.
+
+    clean: (2, n) outline of clean states; line: (2, 2) ends of the subspace. A case has `before`,
+    (2, n), `places`, map to (2,), and `errors`, map to float.
+    """
+    fig = Figure(figsize=(5.8, 4.9), layout="constrained")
+    plots = fig.subplots(2, 2, height_ratios=(2.7, 1))
+    for (plot, bars), case, title in zip(plots.T, cases.values(), titles, strict=True):
+        plot.fill(*clean, color=INK, alpha=0.22, linewidth=0)
+        plot.plot(*case["before"], "--", color=INK, linewidth=1.5)
+        plot.plot(*line, color=OURS, linewidth=1)
+        start = case["places"]["observed"]
+        for row, (name, place) in enumerate(case["places"].items()):
+            colour = MAPS[name]
+            if row:
+                arrow = dict(arrowstyle="-|>", color=colour, linewidth=2.2, shrinkB=0)
+                plot.annotate("", place, start, arrowprops=arrow)
+            plot.plot(*place, "s" if row else "o", color=colour, markersize=8)
+            error = case["errors"][name]
+            bars.barh(row, error, color=colour)
+            bars.text(error + 0.1, row, f"{error:.2f} {name}", va="center", color=colour)
+        plot.set(aspect="equal", xlim=(-6.1, 3.7), ylim=(-2.5, 5), title=title)
+        plot.set_axis_off()
+        bars.set(xlim=(0, 6.2), ylim=(2.6, -0.6))
+        bars.set_axis_off()
+    names = {
+        "observed": (-5.4, 2.2, INK),
+        "clean states": (-0.3, -2.4, INK),
+        "projected": (0.1, -0.6, OURS),
+        "estimated": (-6.1, 0.1, ESTIMATE),
+    }
+    for name, (x, y, colour) in names.items():
+        plots[0, 0].text(x, y, name, color=colour, weight="bold")
+    fig.supxlabel("expected squared error of a state", fontsize="medium")
+    return fig
+
+
+def idea_table(cases: Mapping[str, Mapping]) -> Table:
+    """Expected errors and their two parts."""
+    rows = []
+    for name, case in cases.items():
+        for kind, (bias, variance) in case["parts"].items():
+            row = {"perturbations": name, "state": kind, "error": bias + variance}
+            rows.append(row | {"taken from clean": bias, "left of the perturbation": variance})
+    return table(rows, "Expected squared errors, from the covariances", 2, folded=True)
+
+
+# --- Shares by direction ------------------------------------------------------------------------
+
+
+def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figure:
+    """Shares kept by direction, (d,) each, the first `on` of them in the subspace.
+
+    share: what the best P term keeps off the subspace under the uneven perturbations.
+    """
+    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
+    left, right = fig.subplots(1, 2, sharey=True)
+    last = len(even)
+    for plot, shares, colour in ((left, even, OURS), (right, uneven, ESTIMATE)):
+        bars = plot.bar(range(1, last + 1), shares, color=colour, width=0.75)
+        for bar in bars[on:]:
+            bar.set_alpha(0.4)
+        plot.axvline(on + 0.5, color=INK, linestyle="--", linewidth=1.2)
+        plot.set_xticks([(1 + on) / 2, (on + 1 + last) / 2], ["on the\nsubspace", "off it"])
+        plot.grid(axis="x", visible=False)
+    left.set_title("even perturbations:\nthe best P term", color=OURS)
+    right.set_title("uneven perturbations:\nthe best estimate", color=ESTIMATE)
+    middle = (on + 1 + last) / 2
+    left.text(middle, even[-1] + 0.02, f"{even[-1]:.2f}", ha="center", color=OURS)
+    steps = ((0.5, on + 0.5, last + 0.5), (1, 1, share))
+    right.step(*steps, color=OURS, linewidth=2.2, where="pre")
+    right.text(last - 1, share + 0.02, f"{share:.2f}", ha="center", color=OURS)
+    left.set_ylabel("share that is kept")
+    return fig
+
+
+def special_table(columns: Mapping[str, np.ndarray]) -> Table:
+    """Shares by direction, a row a map."""
+    rows = []
+    for name, shares in columns.items():
+        rows.append({"map": name} | {str(k + 1): float(v) for k, v in enumerate(shares)})
+    return table(rows, "Share kept in each direction", 2, folded=True)
+
+
+def conceptors(panels: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mapping) -> Figure:
+    """Sorted shares kept, (d,) each, by projections and by the conceptor; a panel a scheme."""
+    fig = Figure(figsize=(5.8, 3.8), layout="constrained")
+    plots = fig.subplots(1, len(panels), sharey=True)
+    for plot, (title, (hard, soft)) in zip(plots, panels.items(), strict=True):
+        directions = range(1, len(hard) + 1)
+        plot.plot(directions, hard, color=OURS, linewidth=2.2, drawstyle="steps-mid")
+        plot.plot(directions, soft, color=ESTIMATE, linewidth=2.2)
+        hard_name, soft_name = names[title]
+        bold = dict(weight="bold", ha="left")
+        plot.text(0.08 * len(hard), 1.04, hard_name, color=OURS, **bold)
+        plot.text(0.08 * len(hard), 0.2, soft_name, color=ESTIMATE, **bold)
+        plot.set(title=title, ylim=(-0.03, 1.15), xlabel="direction", xticks=(1, 100, 200, 300))
+        plot.grid(axis="x", visible=False)
+    plots[0].set_ylabel("share that is kept")
+    return fig
+
+
+def conceptors_table(
+    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], apertures: Mapping[str, float]
+) -> Table:
+    """Shares kept at some directions."""
+    rows = []
+    for title, pair in panels.items():
+        kinds = ("projections", f"conceptor, aperture {apertures[title]:.1f}")
+        for kind, shares in zip(kinds, pair, strict=True):
+            row = {"scheme": title, "map": kind}
+            for k in (1, 10, 50, 100, 200, 300, len(shares)):
+                row[str(k)] = float(shares[k - 1])
+            rows.append(row)
+    return table(rows, "Share kept, by direction, in the order of the shares", 3, folded=True)
+
+
+# --- On a transformer ---------------------------------------------------------------------------
+
+
+def removed(free: np.ndarray, arrives: np.ndarray, left: np.ndarray, clean: np.ndarray) -> Figure:
+    """Change of a state by typos, (T,) each: without control, as it arrives, after its own map."""
+    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    plot = fig.add_subplot(xlabel="state", ylabel="change of a state, in spreads")
+    states = range(len(free))
+    last = len(free) - 1
+    plot.plot(states, free, "o--", color=INK)
+    plot.plot(states, arrives, "-", color=ESTIMATE, linewidth=1.2)
+    plot.plot(states, left, "s-", color=ESTIMATE)
+    plot.plot(states, clean, "^-", color=LOSS)
+    plot.fill_between(states, left, arrives, color=ESTIMATE, alpha=0.3, linewidth=0)
+    for t in (0, last):
+        plot.text(t, free[t] + 0.025, f"{free[t]:.2f}", color=INK, ha="center")
+        plot.text(t, left[t] - 0.055, f"{left[t]:.2f}", color=ESTIMATE, ha="center")
+        plot.text(t, clean[t] - 0.055, f"{clean[t]:.2f}", color=LOSS, ha="center")
+    bold = dict(weight="bold", ha="right")
+    plot.text(3.7, free[3] + 0.09, "without control", color=INK, **bold)
+    plot.text(3.9, arrives[2] - 0.1, "under the six maps", color=ESTIMATE, **bold)
+    plot.text(3.9, clean[3] - 0.07, "clean text is moved", color=LOSS, **bold)
+    plot.set(xlim=(-0.3, last + 0.3), ylim=(0, 0.7), xticks=states)
+    plot.grid(axis="x", visible=False)
+    return fig
+
+
+def removed_table(rows: Sequence[Mapping]) -> Table:
+    """The four curves, a row a state."""
+    names = {"free": "without control", "change": "as it arrives"}
+    names |= {"left": "after its own map", "clean": "clean text is moved"}
+    shown = []
+    for row in rows:
+        shown.append({"state": row["t"]} | {name: row[key] for key, name in names.items()})
+    return table(shown, "Change of a state, in spreads of clean states", 2, folded=True)
+
+
+LOOKS = {"closed form": (ESTIMATE, "o"), "trained": (ESTIMATE, "s"), "P-D": (OURS, "D")}
+
+
+def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
+    """Gains over no control, a group a set of texts, a row a control."""
+    fig = Figure(figsize=(5.8, 4.6), layout="constrained")
+    plot = fig.add_subplot()
+    middles = []
+    for place, rows in enumerate(groups.values()):
+        middles.append(3.6 * place + 1)
+        for line, row in enumerate(rows):
+            colour, mark = LOOKS[row["control"]]
+            y = 3.6 * place + line
+            ends = (row["low"], row["high"])
+            name = row["control"] if place == 0 else ""
+            gain_bar(plot, y, row["gain"], ends, color=colour, marker=mark, label=name)
+    plot.axvline(0, color=INK, linewidth=1.2, zorder=1)
+    plot.set_yticks(middles, groups)
+    plot.tick_params(axis="y", length=0)
+    plot.set(xlim=(-19, 9), ylim=(3.6 * len(groups) - 1, -0.6), xticks=range(-15, 6, 5))
+    plot.set_xlabel("right answers gained over no control, points")
+    plot.grid(axis="y", visible=False)
+    fig.legend(loc="outside upper center", ncols=3)
+    return fig
+
+
+def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
+    """The gains, and the word for each."""
+    rows = []
+    for name, members in groups.items():
+        for row in members:
+            shown = {"pairs": name.split("\n(")[0].replace("\n", " "), "control": row["control"]}
+            shown |= {"without, %": row["without"], "with, %": row["with"], "gain": row["gain"]}
+            rows.append(shown | {"low": row["low"], "high": row["high"], "answer": row["answer"]})
+    return table(rows, "Right answers, gains in points, 95 % intervals", 1, folded=True)
+
+
+# --- Synonym or other meaning -------------------------------------------------------------------
+
+
+def tradeoff(known: np.ndarray, new: np.ndarray) -> Figure:
+    """Left of a synonym plus lost of a meaning, (halvings, states) each; 1 tells nothing apart."""
+    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    plot = fig.add_subplot(xlabel="state", ylabel="left of a synonym\n+ lost of a meaning")
+    states = range(known.shape[1])
+    _band(plot, known, "o-", "words of the fit", -0.13)
+    _band(plot, new, "s--", "words it never met", 0.06)
+    plot.axhline(1, color=INK, linestyle="--")
+    last = len(states) - 1
+    plot.text(last, 1.03, "does not tell them apart", ha="right")
+    plot.text(last, 0.03, "0: tells them apart perfectly", ha="right")
+    plot.grid(visible=False)
+    plot.set(ylim=(0, 1.2), xlim=(-0.2, last + 0.2))
+    return fig
+
+
+def _band(plot: Axes, sums: np.ndarray, style: str, name: str, above: float) -> None:
+    """The mean of some halvings, the range about it, and the name at its start."""
+    mean = sums.mean(axis=0)
+    states = range(len(mean))
+    ends = (sums.min(axis=0), sums.max(axis=0))
+    plot.fill_between(states, *ends, color=ESTIMATE, alpha=0.3, linewidth=0)
+    face = "none" if "--" in style else ESTIMATE
+    plot.plot(states, mean, style, color=ESTIMATE, markersize=7, markerfacecolor=face)
+    plot.text(0, mean[0] + above, name, color=ESTIMATE, weight="bold")
+
+
+def tradeoff_table(rows: Mapping[str, np.ndarray]) -> Table:
+    """Means and ranges by state."""
+    shown = []
+    for name, sums in rows.items():
+        for state, values in enumerate(sums.T):
+            row = {"tested on": name, "state": state, "sum": float(values.mean())}
+            ends = {"lowest": float(values.min()), "highest": float(values.max())}
+            shown.append(row | ends)
+    return table(shown, "Left and lost together; 1: does not tell them apart", 2, folded=True)
