@@ -18,7 +18,6 @@ from .dynamics import (
 )
 from .estimation import (
     bias_variance as bias_variance,
-    chosen_setting as chosen_setting,
     next_estimate as next_estimate,
 )
 from .fairness import (
@@ -81,7 +80,6 @@ from .trials import (
     equal_length as equal_length,
     paired_counts as paired_counts,
     pd_control as pd_control,
-    robust_between as robust_between,
     rows_needed as rows_needed,
     same_size as same_size,
     share_valid as share_valid,
