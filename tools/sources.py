@@ -161,6 +161,8 @@ def _reads(call: ast.Call) -> Iterable[str]:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if name in ("read_result", "read_outcomes"):
         yield _pattern(call.args[0])
+    elif name == "load_result":
+        yield _pattern(call.args[0]) + r"\.json"
     elif name == "recorded_trials":
         yield TRIALS
     elif name == "stored_rows":

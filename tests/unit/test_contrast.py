@@ -17,7 +17,6 @@ from pidbook.evaluation.contrast import (
     edits_of,
     heard,
     of_rows,
-    still_entailed,
 )
 from pidbook.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
 from pidbook.evaluation.results import read_result
@@ -158,8 +157,6 @@ def test_the_record_agrees_with_its_counts(recorded):
         for group in (KINDS, TEXTS):
             assert sum(kinds[key].n for key in group) == len(made)
             assert sum(kinds[key].lost for key in group) == whole.lost
-        wrong, n = still_entailed(recorded, name)
-        assert 0 < wrong < n == recorded["counts"][name]["before"]["right"]
         assert of_rows(recorded, name).n == len({one.id for one in made})
     assert recorded["data"]["read_by_adapter"] == sets["counterfactual"]["n"]  # all of them
     assert len(made) >= 1000 and min(Counter(one.kind for one in made).values()) >= 100

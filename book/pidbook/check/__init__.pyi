@@ -18,7 +18,6 @@ from .dynamics import (
 )
 from .estimation import (
     bias_variance as bias_variance,
-    chosen_setting as chosen_setting,
     conceptor_and as conceptor_and,
     next_estimate as next_estimate,
 )
@@ -78,7 +77,6 @@ from .trials import (
     direction_left as direction_left,
     equal_length as equal_length,
     pd_control as pd_control,
-    robust_between as robust_between,
     rows_needed as rows_needed,
     same_size as same_size,
     share_valid as share_valid,

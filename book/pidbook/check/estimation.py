@@ -41,16 +41,3 @@ def next_estimate(answer: Answer) -> Cases:
         wanted = theta @ estimate + W @ np.linalg.solve(W + D, seen - theta @ sent)
         yield wanted, answer(estimate, sent, seen, theta, W, D)
     return "its error is the same, whatever was sent on: that is separation"
-
-
-@exercise("of the settings whose clean loss is small, the one with the most perturbed right")
-def chosen_setting(answer: Answer) -> Cases:
-    """Check a function (clean, perturbed, loss) -> place of the setting to take."""
-    for clean, perturbed, loss, wanted in (
-        ([0.8, 0.795, 0.7], [0.6, 0.65, 0.7], 0.01, 1),
-        ([0.8, 0.785, 0.82], [0.6, 0.75, 0.7], 0.02, 1),
-        ([0.8, 0.785, 0.82], [0.6, 0.75, 0.7], 0.01, 2),
-        ([0.8, 0.795, 0.793], [0.6, 0.5, 0.55], 0.01, 2),
-    ):
-        yield wanted, answer(np.array(clean), np.array(perturbed), loss)
-    return "the last case shows that what is chosen need not help"

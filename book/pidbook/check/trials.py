@@ -96,15 +96,6 @@ def texts_allowed(answer: Answer) -> Cases:
     return "with all of them allowed it is the product of the sizes"
 
 
-@exercise("an open row is wrong at the least, and right at the most")
-def robust_between(answer: Answer) -> Cases:
-    """Check a function right -> least and most share of robust rows."""
-    for right in ([True, False, None, True], [None, None], [True], [False, None, False]):
-        least, open_rows = right.count(True), right.count(None)
-        yield [least / len(right), (least + open_rows) / len(right)], answer(right)
-    return "rows above the cap make an interval, not an error"
-
-
 @exercise("solve s = v t + (1 - v) f for v; then clip it to 0 and 1")
 def share_valid(answer: Answer) -> Cases:
     """Check a function (s, t, f) -> share of valid texts by a judge that errs."""

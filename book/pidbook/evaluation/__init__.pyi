@@ -1,7 +1,6 @@
 from .contrast import (
     by_kind as by_kind,
     of_rows as of_rows,
-    still_entailed as still_entailed,
 )
 from .contrast_rows import (
     contrast_pairs as contrast_pairs,

@@ -49,22 +49,6 @@ def by_kind(result: Mapping[str, Any], name: str) -> dict[str, Paired]:
     return {key: compare(bare[at], bits[at]) for key, at in parts.items() if any(at)}
 
 
-def still_entailed(result: Mapping[str, Any], name: str) -> tuple[int, int]:
-    """Count edited pairs that a contender calls entailed still, and those it got right before.
-
-    Parameters
-    ----------
-    result, name
-        As for `by_kind`.
-
-    Returns
-    -------
-    tuple of int
-    """
-    first = answers(result, name, "before")
-    return int((first & ~answers(result, name, "edited")).sum()), int(first.sum())
-
-
 def of_rows(result: Mapping[str, Any], name: str) -> Paired:
     """Compare a contender with no control, each row of the file once; `p` is the sign test's.
 

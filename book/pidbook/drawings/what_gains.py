@@ -1,0 +1,520 @@
+"""Pictures of chapter 14, what gains and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pidbook.figures import ESTIMATE, INK, LOSS, NOISE, OURS, Table, heatmap, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTH = 5.8
+SHOWN = ("gain", "loss")  # the words of a change that is shown; other marks are hollow
+COLOURS = {"paper's control": OURS, "solved estimate": ESTIMATE, "trained estimate": ESTIMATE}
+COLOURS |= {"random words": NOISE}
+AXIS = dict(color=INK, linewidth=0.8)
+
+
+def _colour(defence: str) -> str:
+    """The paper's control is blue, estimates are green, all else has the colour of text."""
+    return COLOURS.get(defence, INK)
+
+
+def _signed(value: float, digits: int = 1) -> str:
+    """A change with its sign; no minus before a zero."""
+    text = f"{round(float(value), digits) + 0.0:+.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """A gain with its interval, for a table; where no pair changed, at most 3/n is left open."""
+    if row["won"] + row["lost"] == 0:
+        return f"0.0 [no pair changed: at most {300 / row['n']:.1f}]"
+    return f"{row['gain']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+
+
+def _mark(plot: Axes, row: Mapping[str, Any], y: float, colour: str, **look: Any) -> None:
+    """A gain and its interval on a level line: full if the change is shown, else hollow."""
+    face = colour if row["answer"] in SHOWN else "none"
+    plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
+    mark = dict(marker="o", markersize=7.5, markeredgewidth=1.6, linestyle="") | look
+    plot.plot(row["gain"], y, color=colour, markerfacecolor=face, **mark)
+
+
+def gains_table(gains: pd.DataFrame, caption: str, columns: Sequence[str] = ()) -> Table:
+    """Gains with intervals, the word that they earn, and the pairs: a row a defence."""
+    rows = []
+    for name in dict.fromkeys(gains["defence"]):
+        mine = gains[gains["defence"] == name].set_index("text")
+        row = {"": name.replace("\n", " ")}
+        for column in columns or dict.fromkeys(gains["text"]):
+            of = mine.loc[column]
+            row[column] = f"{_interval(of)}, {of['answer']}, {of['n']:,}"
+        rows.append(row)
+    return table(rows, caption, folded=True)
+
+
+# --- Gain against loss --------------------------------------------------------------------------
+
+PLACES = {  # of each name, in points from its mark, or in data where a line leads to the mark
+    "paper's control": (9, -16, "left"),
+    "solved estimate": (8, 7, "left"),
+    "trained estimate": (9, -16, "left"),
+    "longer-tuned copy": (9, -16, "left"),
+    "encoding + tuned copy": (6, 17, "left"),
+    "encoding": (9, 9, "left"),
+    "corrector + encoding": (3, -20, "center"),
+    "SAFER": (0, 10, "center"),
+    "RanMASK": (0, 10, "center"),
+}
+LED = {
+    "spelling corrector": (-12.4, 6.0),
+    "PURE": (-12.4, 3.0),
+    "DiffuseDef": (-12.4, -2.6),
+    "AdvFooler": (-5.0, -4.4),
+}
+
+
+def verdict(points: pd.DataFrame) -> Figure:
+    """Gain with every swap tried against change on the contrast set, one mark a defence."""
+    fig = Figure(figsize=(WIDTH, 5.9), layout="constrained")
+    plot = fig.add_subplot(xlim=(-13, 16), ylim=(-19.5, 8.5))
+    plot.axhspan(-2, 8.5, xmin=13 / 29, color=INK, alpha=0.12, linewidth=0)
+    plot.axhline(0, **AXIS)
+    plot.axvline(0, **AXIS)
+    plot.text(
+        15.6, 8.0, "the best corner:\ngains, loses nothing", ha="right", va="top", style="italic"
+    )
+    plot.text(15.6, -19.1, "gains, and pays", ha="right", va="bottom", style="italic")
+    for _, row in points.iterrows():
+        _defence(plot, row)
+    plot.set(xlabel="gain with every swap tried, points", xticks=(-10, -5, 0, 5, 10))
+    plot.set(ylabel="change on the contrast set, points", yticks=(-15, -10, -5, 0, 5))
+    plot.grid(visible=False)
+    hollow = dict(color=INK, markerfacecolor="none", linestyle="", markersize=7)
+    marks = [
+        Line2D([], [], color=INK, marker="o", linestyle="", markersize=7, label="gain shown"),
+        Line2D([], [], marker="o", label="no gain shown", **hollow),
+        Line2D([], [], marker="s", label="rival, searched, not every text", **hollow),
+    ]
+    fig.legend(handles=marks, loc="outside upper center", ncols=3, fontsize=9, handletextpad=0.1)
+    return fig
+
+
+def _defence(plot: Axes, row: Mapping[str, Any]) -> None:
+    """A defence: its mark, two intervals, its name."""
+    name, x, y = row["defence"], row["gain"], row["change"]
+    colour = _colour(name)
+    rival = row["search"] != "every text"
+    thin = dict(color=colour, linewidth=0.8 if rival else 1.3, alpha=0.35 if rival else 0.6)
+    plot.plot([row["low"], row["high"]], [y, y], **thin)
+    plot.plot([x, x], [row["change_low"], row["change_high"]], **thin)
+    face = colour if row["answer"] == "gain" else "none"
+    mark = dict(marker="s", markersize=6) if rival else dict(marker="o", markersize=8)
+    plot.plot(x, y, color=colour, markerfacecolor=face, markeredgewidth=1.5, **mark)
+    if name in LED:
+        lead = dict(arrowstyle="-", color=INK, linewidth=0.7, shrinkA=1, shrinkB=4)
+        lead["relpos"] = (1, 0.5)
+        plot.annotate(name, (x, y), LED[name], va="center", fontsize=10, arrowprops=lead)
+    else:
+        right, up, side = PLACES[name]
+        place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10)
+        plot.annotate(name, (x, y), (right, up), **place)
+
+
+def verdict_table(points: pd.DataFrame) -> Table:
+    """The numbers of the picture, with the sets that they were counted on."""
+    rows = []
+    for _, row in points.iterrows():
+        change = f"{row['change']:+.1f} [{row['change_low']:+.1f}, {row['change_high']:+.1f}]"
+        rows.append(
+            {
+                "defence": row["defence"],
+                "search": row["search"],
+                "gain": f"{_interval(row)}, {row['answer']}",
+                "pairs": f"{row['n']:,}",
+                "contrast set": f"{change}, {row['change_answer']}",
+                "its pairs": f"{row['change_n']:,}",
+            }
+        )
+    return table(rows, "The numbers, with 95 % intervals", folded=True)
+
+
+# --- One sentence -------------------------------------------------------------------------------
+
+
+def one_sentence(
+    margin: np.ndarray, swapped: np.ndarray, path: Sequence[int], words: Mapping[int, str]
+) -> Figure:
+    """All texts of a sentence, margins and numbers of swaps (N,), and the way of a greedy search."""
+    fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    plot = fig.add_subplot(xlabel="words swapped", ylabel="margin of the right answer")
+    beside = swapped + 0.3 * np.sin(np.arange(len(margin)) * 2.4)  # dots lie beside each other
+    for shown, colour, alpha in ((margin > 0, INK, 0.45), (margin <= 0, LOSS, 0.75)):
+        dots = dict(color=colour, markersize=4.5, alpha=alpha)
+        plot.plot(beside[shown], margin[shown], "o", **dots)
+    plot.plot(swapped[path], margin[path], "-o", color=INK, linewidth=3, markersize=7)
+    plot.axhline(0, color=INK, linewidth=1)
+    end = path[-2]
+    plot.annotate(
+        "greedy search",
+        (swapped[end], margin[end]),
+        (-4, 11),
+        textcoords="offset points",
+        ha="left",
+        weight="bold",
+    )
+    for place, word in words.items():
+        _ringed(plot, beside[place], margin[place], word)
+    plot.text(-0.35, -0.3, "answered wrongly", color=LOSS, va="top")
+    plot.text(-0.35, 0.25, "answered rightly", va="bottom")
+    plot.set(xlim=(-0.5, 5.5), ylim=(margin.min() - 0.8, margin.max() + 1.2))
+    return fig
+
+
+def _ringed(plot: Axes, x: float, y: float, word: str) -> None:
+    """A ring round a dot, and its words beside it."""
+    colour = LOSS if y <= 0 else INK
+    ring = dict(color=colour, markerfacecolor="none", markersize=12, markeredgewidth=1.6)
+    plot.plot(x, y, "o", **ring)
+    lead = dict(arrowstyle="-", color=INK, linewidth=0.8, shrinkA=2, shrinkB=6)
+    right = 26 if word == "jolly" else -14
+    side = "left" if right > 0 else "right"
+    place = dict(textcoords="offset points", ha=side, va="center", color=colour)
+    plot.annotate(word, (x, y), (right, 8), arrowprops=lead, **place)
+
+
+def one_sentence_table(margin: np.ndarray, swapped: np.ndarray) -> Table:
+    """How many texts have so many words swapped, and how many of these are answered wrongly."""
+    rows = []
+    for k in range(int(swapped.max()) + 1):
+        here = swapped == k
+        wrong = int((margin[here] <= 0).sum())
+        rows.append({"words swapped": k, "texts": int(here.sum()), "wrong": wrong})
+    return table(rows, "Texts by words swapped, and those answered wrongly", folded=True)
+
+
+# --- The trial ----------------------------------------------------------------------------------
+
+
+def trial(levels: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+    """Accuracy of the bare model by attack, and of each defence that the attacker sees."""
+    defences = list(dict.fromkeys(gains["defence"]))
+    step = len(defences) + 1.6
+    fig = Figure(figsize=(WIDTH, 7.4), layout="constrained")
+    plot = fig.add_subplot(xlabel="accuracy, %", xlim=(0, 100))
+    names = []
+    for k, row in enumerate(levels.itertuples()):
+        plot.plot([row.accuracy] * 2, [step * k - 0.6, step * k + len(defences) - 0.4], color=INK)
+        names.append(f"{row.text}\nbare: {row.accuracy:.1f} %\n{row.n:,} pairs")
+        for y, name in enumerate(defences):
+            found = gains[(gains["defence"] == name) & (gains["text"] == row.text)].iloc[0]
+            _moved(plot, row.accuracy, found, step * k + y)
+    plot.set_yticks(step * np.arange(len(names)) + (len(defences) - 1) / 2, names, fontsize=10)
+    plot.set_ylim(step * len(names) - 1.2, -1.2)
+    plot.grid(visible=False)
+    fig.legend(handles=_heads(defences), loc="outside upper center", ncols=2, fontsize=10)
+    return fig
+
+
+MARKS = dict(zip(("paper's control", "solved estimate", "trained estimate"), "osD", strict=True))
+MARKS |= {"fine-tuned copy": "^", "spelling corrector": "v"}
+
+
+def _moved(plot: Axes, level: float, row: Mapping[str, Any], y: float) -> None:
+    """A step from the bare model's accuracy to that of a defence, its gain in words if shown."""
+    colour = _colour(row["defence"])
+    shown = row["answer"] in SHOWN
+    x = level + row["gain"]
+    mark = dict(marker=MARKS[row["defence"]], markersize=7, markeredgewidth=1.5)
+    plot.plot([level, x], [y, y], color=colour, linewidth=1.6, alpha=0.8)
+    plot.plot(x, y, color=colour, markerfacecolor=colour if shown else "none", **mark)
+    if shown:
+        side = "left" if row["gain"] > 0 else "right"
+        place = dict(textcoords="offset points", ha=side, va="center", fontsize=10)
+        away = (8 if row["gain"] > 0 else -8, 0)
+        plot.annotate(_signed(row["gain"]), (x, y), away, color=colour, **place)
+
+
+def _heads(defences: Sequence[str]) -> list[Line2D]:
+    """The marks of the defences, and what a hollow one says."""
+    line = Line2D([], [], color=INK, marker="|", markersize=14, linestyle="", label="bare model")
+    heads = [line]
+    for name in defences:
+        mark = dict(color=_colour(name), marker=MARKS[name], linestyle="", markersize=7)
+        heads.append(Line2D([], [], label=name, **mark))
+    return heads
+
+
+# --- The price ----------------------------------------------------------------------------------
+
+
+def price(changes: pd.DataFrame) -> Figure:
+    """Changes where the meaning turned, coloured: a row a defence, a column a set."""
+    cells: dict[str, dict[str, float | None]] = {}
+    for row in changes.itertuples():
+        cells.setdefault(row.defence, {})[row.text] = row.gain
+    fig = heatmap({"": cells}, "change against the bare model, in points of accuracy")
+    fig.set_size_inches(WIDTH, 3.9)
+    plot = fig.axes[0]
+    columns = [name.replace(" ", "\n") for name in next(iter(cells.values()))]
+    ticks = np.arange(len(columns)) + 0.5
+    plot.set_xticks(ticks, columns, rotation=0, ha="center", fontsize=10)
+    plot.tick_params(labeltop=True, labelbottom=False)
+    plot.axvline(2, color=INK, linewidth=1.2)
+    for mark, answer in zip(plot.texts, changes["answer"], strict=True):
+        mark.set(fontweight="bold" if answer in SHOWN else "normal")
+    return fig
+
+
+# --- Other words and text -----------------------------------------------------------------------
+
+
+def panels(
+    gains: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height: float, across: int = 2
+) -> Figure:
+    """One panel a text, one row a fit or list: gains with intervals, those shown with numbers."""
+    titles = list(dict.fromkeys(gains["text"]))
+    names = list(dict.fromkeys(gains["defence"]))
+    fig = Figure(figsize=(WIDTH, height), layout="constrained")
+    shape = (-(-len(titles) // across), across)
+    plots = fig.subplots(*shape, sharex=True, sharey=True, squeeze=False)
+    for plot, title in zip(plots.flat, titles, strict=True):
+        plot.axvline(0, **AXIS)
+        for _, row in gains[gains["text"] == title].iterrows():
+            y = names.index(row["defence"])
+            shown = row["answer"] in SHOWN
+            colour = LOSS if row["answer"] == "loss" else ESTIMATE
+            _mark(plot, row, y, colour if shown else INK)
+            place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
+            weight = "bold" if shown else "normal"
+            plot.text(1, y, _signed(row["gain"]), fontsize=10, weight=weight, **place)
+        plot.set_title(title, fontsize=11)
+        plot.grid(axis="y", visible=False)
+    plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
+    plots[0, 0].set_yticks(range(len(names)), names, fontsize=10)
+    fig.supxlabel(xlabel, fontsize=11, color=INK)
+    return fig
+
+
+# --- All attacks at once ------------------------------------------------------------------------
+
+
+def worst(left: pd.DataFrame) -> Figure:
+    """What each defence keeps under all attacks of an attacker, one panel an attacker."""
+    titles = list(dict.fromkeys(left["text"]))
+    names = list(dict.fromkeys(left["defence"]))
+    fig = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    for plot, title in zip(fig.subplots(1, len(titles), sharey=True), titles, strict=True):
+        for row in left[left["text"] == title].itertuples():
+            y = names.index(row.defence)
+            colour = _colour(row.defence)
+            plot.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.7)
+            plot.plot(row.accuracy, y, "o", color=colour, markersize=8)
+            place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
+            plot.text(1, y, f"{row.accuracy:.1f}", color=colour, fontsize=10.5, **place)
+        plot.set(xlim=(0, 14), xticks=(0, 5, 10), ylim=(len(names) - 0.5, -0.5))
+        plot.set_yticks(range(len(names)), names, fontsize=10)
+        plot.grid(axis="y", visible=False)
+        plot.set_title(title, fontsize=11)
+    fig.supxlabel("accuracy, %", fontsize=11, color=INK)
+    return fig
+
+
+def worst_table(left: pd.DataFrame) -> Table:
+    """Pairs that stay right, by attacker and defence."""
+    rows = []
+    for row in left.itertuples():
+        rows.append(
+            {
+                "attacker": row.text.replace("\n", ", "),
+                "defence": row.defence,
+                "right": f"{row.right} of {row.n:,}",
+                "accuracy, %": row.accuracy,
+                "interval": f"{row.low:.1f} to {row.high:.1f}",
+            }
+        )
+    return table(rows, "Pairs right under every attack, with 95 % intervals", 1, folded=True)
+
+
+# --- Every swap ---------------------------------------------------------------------------------
+
+
+def by_swaps(gains: pd.DataFrame) -> Figure:
+    """One panel a defence: gain by the number of swaps allowed, every text tried and greedy."""
+    names = list(dict.fromkeys(gains["defence"]))
+    levels = list(dict.fromkeys(gains["text"]))
+    fig = Figure(figsize=(WIDTH, 5.0), layout="constrained")
+    plots = fig.subplots(2, -(-len(names) // 2), sharex=True, sharey=True)
+    for plot, name in zip(plots.flat, names, strict=True):
+        colour = _colour(name)
+        plot.axhline(0, **AXIS)
+        rows = gains[gains["defence"] == name]
+        plot.plot(range(len(levels)), rows["gain"], color=colour, linewidth=1.2, alpha=0.6)
+        for x, (_, row) in enumerate(rows.iterrows()):
+            face = colour if row["answer"] in SHOWN else "none"
+            plot.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=2, alpha=0.6)
+            mark = dict(color=colour, markersize=8, markeredgewidth=1.6, markerfacecolor=face)
+            plot.plot(x, row["gain"], "o", **mark)
+            plot.plot(x + 0.28, row["greedy"], "x", color=LOSS, markersize=6, markeredgewidth=1.6)
+        plot.set_title(f"{name}\n{rows['n'].iloc[0]:,} pairs", fontsize=10)
+        plot.set_xticks(range(len(levels)), levels, fontsize=10)
+        plot.grid(axis="x", visible=False)
+    plots[0, 0].set(xlim=(-0.5, len(levels) - 0.4), ylim=(-5, 17))
+    fig.supxlabel("words that may be swapped", fontsize=11, color=INK)
+    fig.supylabel("gain, points", fontsize=11, color=INK)
+    heads = [
+        Line2D([], [], color=INK, marker="o", linestyle="", label="every text tried"),
+        Line2D([], [], color=LOSS, marker="x", linestyle="", label="what greedy search says"),
+    ]
+    fig.legend(handles=heads, loc="outside upper center", ncols=2, fontsize=10)
+    return fig
+
+
+# --- Weaker pushes ------------------------------------------------------------------------------
+
+NAMED = {  # name, place in points from the mark, side
+    "strength 0.25": ("¼", 7, 4, "left"),
+    "strength 0.5": ("½", 7, 4, "left"),
+    "strength 0.75": ("¾", -9, -15, "right"),
+    "strength 1": ("trained\nestimate", 9, -30, "left"),
+    "encoding common 8": ("encoding", -40, 12, "right"),
+    "encoding ppdb 4": ("encoding,\nPPDB alone", 8, 7, "left"),
+    "P-D 99 % ": ("paper's\ncontrol", -8, 7, "right"),
+}
+
+
+def frontier(points: pd.DataFrame, aim: float, allowed: float) -> Figure:
+    """Gain under every swap of one word against the worse of two losses, one mark a setting."""
+    fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    plot = fig.add_subplot(xlabel="gain with every swap of one word, points")
+    plot.set(
+        ylabel="change on the worse of two sets, points",
+        xlim=(-6, 16),
+        ylim=(-25.5, 4),
+        xticks=(-5, 0, 5, 10, 15),
+    )
+    plot.axhspan(-allowed, 4, color=INK, alpha=0.1, linewidth=0)
+    plot.fill_between([aim, 16], -allowed, 4, color=INK, alpha=0.2, linewidth=0)
+    plot.text((aim + 16) / 2, 1.2, "the aim", ha="center", va="center", style="italic")
+    plot.text(aim - 0.3, 2.6, f"at most {allowed:g} lost", ha="right", style="italic")
+    plot.axhline(0, **AXIS)
+    plot.axvline(0, **AXIS)
+    weaker = points[points["setting"].str.startswith("strength")].sort_values("gain")
+    plot.plot(weaker["gain"], weaker["worse"], color=ESTIMATE, linewidth=2)
+    for _, row in points.iterrows():
+        _setting(plot, row)
+    plot.grid(visible=False)
+    return fig
+
+
+def _setting(plot: Axes, row: Mapping[str, Any]) -> None:
+    """A setting: a small dot, or a named mark with its intervals."""
+    x, y = row["gain"], row["worse"]
+    if row["setting"] not in NAMED:
+        plot.plot(x, y, "o", color=INK, markersize=4.5, alpha=0.7)
+        return
+    name, right, up, side = NAMED[row["setting"]]
+    estimate = row["setting"].startswith("strength")
+    colour = ESTIMATE if estimate else _colour(name.replace("\n", " "))
+    plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.2, alpha=0.6)
+    plot.plot([x, x], [row["worse_low"], row["worse_high"]], color=colour, alpha=0.6, linewidth=1.2)
+    face = colour if row["answer"] == "gain" else "none"
+    plot.plot(x, y, "o", color=colour, markersize=8, markerfacecolor=face, markeredgewidth=1.6)
+    lead = dict(arrowstyle="-", color=colour, linewidth=0.7, shrinkB=5) if right < -20 else None
+    place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10.5)
+    plot.annotate(name, (x, y), (right, up), arrowprops=lead, **place)
+
+
+def frontier_table(points: pd.DataFrame) -> Table:
+    """All settings with their gain and their two losses."""
+    rows = []
+    for _, row in points.iterrows():
+        rows.append(
+            {
+                "setting": row["setting"].strip(),
+                "one word swapped": f"{_interval(row)}, {row['answer']}",
+                "contrast set": f"{row['edited']:+.1f}",
+                "people rewrote": f"{row['counterfactual']:+.1f}",
+                "as written": f"{row['ordinary']:+.1f}",
+            }
+        )
+    return table(rows, "The settings: changes in points", folded=True)
+
+
+# --- The judge ----------------------------------------------------------------------------------
+
+
+def judged(shares: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+    """Share of texts that keep their label, and gains with only these counted; by attack."""
+    fig = Figure(figsize=(WIDTH, 6.6), layout="constrained")
+    upper, lower = fig.subplots(2, 1, height_ratios=(4, 3.4))
+    attacks = list(dict.fromkeys(shares["attack"]))
+    for plot, frame in ((upper, shares), (lower, gains)):
+        names = list(dict.fromkeys(frame["defence"]))
+        step = len(names) + 1
+        for row in frame.itertuples():
+            y = step * attacks.index(row.attack) + names.index(row.defence)
+            colour = _colour(row.defence)
+            plot.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.7)
+            plot.plot(row.value, y, "o", color=colour, markersize=7.5)
+            if plot is lower:
+                hollow = dict(color=colour, markerfacecolor="none", markersize=7.5)
+                plot.plot(row.whole, y, "o", **hollow)
+        plot.set_yticks(step * np.arange(len(attacks)) + (len(names) - 1) / 2, attacks)
+        plot.set_ylim(step * len(attacks) - 1.3, -0.8)
+        plot.grid(axis="y", visible=False)
+    upper.set(xlim=(0, 100), xlabel="texts that turned the answer and keep their label, %")
+    lower.axvline(0, **AXIS)
+    lower.set(xlabel="gain when the attacker sees the defence, points")
+    names = list(dict.fromkeys(shares["defence"]))
+    heads = [Line2D([], [], color=_colour(n), marker="o", linestyle="", label=n) for n in names]
+    fig.legend(handles=heads, loc="outside upper center", ncols=len(names), fontsize=10)
+    return fig
+
+
+def judged_table(shares: pd.DataFrame, gains: pd.DataFrame, caption: str) -> Table:
+    """Shares of valid texts, and gains with failures counted as that share and as whole ones."""
+    rows = []
+    for share in shares.itertuples():
+        row: dict[str, Any] = {"attack": share.attack, "seen": share.defence}
+        row["v, %"] = f"{share.value:.0f} [{share.low:.0f}, {share.high:.0f}]"
+        row["gain, failures as v"] = None
+        row["as whole ones"] = None
+        mine = gains[(gains["attack"] == share.attack) & (gains["defence"] == share.defence)]
+        for gain in mine.itertuples():
+            between = f"[{gain.low:+.1f}, {gain.high:+.1f}]"
+            row["gain, failures as v"] = f"{gain.value:+.1f} {between}"
+            row["as whole ones"] = f"{gain.whole:+.1f}"
+        rows.append(row)
+    return table(rows, caption, folded=True)
+
+
+# --- The verdict --------------------------------------------------------------------------------
+
+
+def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
+    """Changes of each defence on some sets, with the pairs; gains are named, losses marked."""
+    rows = []
+    answers: dict[tuple[str, str], str] = {}
+    for name in dict.fromkeys(gains["defence"]):
+        mine = gains[gains["defence"] == name].set_index("text")
+        row = {"defence": name}
+        for column in columns:
+            of = mine.loc[column]
+            word = " gain" if of["answer"] == "gain" else ""
+            row[column] = f"{_signed(of['gain'])}{word} ({of['n']:,})"
+            answers[name, column] = of["answer"]
+        rows.append(row)
+
+    def is_loss(row: Mapping[str, Any], column: str) -> bool:
+        return answers.get((row["defence"], column)) == "loss"
+
+    return table(rows, caption, folded=False, marked=is_loss)
