@@ -115,17 +115,11 @@ def figures() -> dict[str, list[str]]:
 
 def test_figures_of_the_book_come_from_the_files_they_should():
     found = figures()
-    assert len(found["fig-robustness-real"]) == 9
-    pair = ["trial-captions-minilm-nli.json", "trial-snli-test-minilm-nli.json"]
-    assert found["fig-robustness-rows"] == pair
-    contrast = [f"contrast-snli-minilm-nli{end}.json" for end in ("-noise", "")]
-    assert found["fig-robustness-meaning"] == [*contrast, *pair]  # the clean pairs are the trial's
-    trials = found["fig-schemes-over-p"]  # three sets, each after three trainings
-    assert len(trials) == 9 and all(name.startswith("trial-") for name in trials)
+    trials = found["fig-robustness-table-8"]  # one data set, three trainings
+    assert len(trials) == 3 and all(name.startswith("trial-snli") for name in trials)
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
-    assert found["fig-trial-report"] == ["trial-captions-minilm-nli.json"]
     assert found["fig-cost-overhead"] == ["bench-cost.json"]
-    assert found["fig-decoders-placebos"] == ["trial-snli-test-smollm2-nli.json"]
+    assert found["fig-decoders-table-1"] == ["trial-snli-test-smollm2-nli.json"]
     assert len(found["fig-models-profile"]) == 4  # stored attacks, by recipe
     assert found["fig-wiener-adaptive"] == ["wiener-snli-test-minilm-nli.json"]
     theory = [name for name in found if name.startswith(("fig-gains", "fig-riccati"))]
