@@ -4,10 +4,7 @@ from .assumptions import (
     residual_control as residual_control,
 )
 from .attacks import (
-    area_under_curve as area_under_curve,
     attack_rates as attack_rates,
-    predicted_gains as predicted_gains,
-    rows_left as rows_left,
     tokens_of_word as tokens_of_word,
     word_order as word_order,
 )
@@ -22,9 +19,7 @@ from .estimation import (
     next_estimate as next_estimate,
 )
 from .fairness import (
-    answer_change as answer_change,
     gap_left as gap_left,
-    without_shared as without_shared,
 )
 from .gains import (
     cost_for_share as cost_for_share,
@@ -36,9 +31,6 @@ from .gains import (
 )
 from .jacobians import (
     first_gain as first_gain,
-    gain_by_logits as gain_by_logits,
-    separated_map as separated_map,
-    signed_products as signed_products,
 )
 from .models import (
     break_even as break_even,
@@ -50,8 +42,6 @@ from .models import (
 )
 from .pictures import (
     as_positions as as_positions,
-    attack_step as attack_step,
-    masked_rows as masked_rows,
 )
 from .pontryagin import (
     cost_gradient as cost_gradient,
@@ -88,7 +78,5 @@ from .writers import (
     divergence as divergence,
     half_space_push as half_space_push,
     later_tokens as later_tokens,
-    pid_pushes as pid_pushes,
-    push_size as push_size,
     share_won as share_won,
 )

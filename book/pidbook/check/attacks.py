@@ -34,37 +34,3 @@ def tokens_of_word(answer: Answer) -> Cases:
     for start, end, wanted in ((2, 7, [2, 3]), (0, 1, [1]), (8, 10, [4]), (11, 17, [5, 6])):
         yield wanted, answer(start, end, offsets)
     return "their mean is the state of the word"
-
-
-@exercise("the slope, times what the new word's vector differs by from the old one's")
-def predicted_gains(answer: Answer) -> Cases:
-    """Check a function (gradient (d,), own (d,), others (J, d)) -> first-order gain of each swap."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        g, own, others = random.normal(size=3), random.normal(size=3), random.normal(size=(4, 3))
-        yield (others - own) @ g, answer(g, own, others)
-    return "one gradient ranks all candidates of all words; whether the rank is right is another matter"
-
-
-@exercise("of each row: no fall at all, or a fall after more than so many questions")
-def rows_left(answer: Answer) -> Cases:
-    """Check a function (fell: list of int or None, budget) -> rows that are right after so many questions."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        fell = [int(k) if k < 30 else None for k in random.integers(1, 40, 25)]
-        for budget in (1, 10, 48):
-            yield sum(k is None or k > budget for k in fell), answer(fell, budget)
-    return "a number without its count of questions compares nothing"
-
-
-@exercise(
-    "over all pairs of a row that fell and one that held: how often the first scores higher; ties half"
-)
-def area_under_curve(answer: Answer) -> Cases:
-    """Check a function (scores, fell) -> chance that a row that fell scores above one that held."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        scores, fell = random.integers(0, 6, 30).astype(float), random.random(30) < 0.4
-        gaps = scores[fell][:, None] - scores[~fell]
-        yield float(((gaps > 0) + 0.5 * (gaps == 0)).mean()), answer(scores, fell)
-    return "0.5 is a coin; it asks for an order only, so scales do not matter"

@@ -51,27 +51,3 @@ def half_space_push(answer: Answer) -> Cases:
         lacking = np.maximum(b - x @ nu, 0) / (nu @ nu)
         yield lacking[:, None] * nu, answer(x, nu, b)
     return "where the state is inside already, nothing is pushed: it is measured first"
-
-
-@exercise(
-    "u_t = k_P e_t + k_I (e_0 + ... + e_t) + k_D (e_t - e_{t-1}), and no D at the first block"
-)
-def pid_pushes(answer: Answer) -> Cases:
-    """Check a function (errors (T, d), k_P, k_I, k_D) -> pushes (T, d)."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        e, (p, i, d) = random.normal(size=(6, 3)), random.uniform(0, 1, 3)
-        steps = np.diff(e, axis=0, prepend=e[:1])
-        yield p * e + i * e.cumsum(0) + d * steps, answer(e, p, i, d)
-    return "all of it is known before the first prompt: no state is measured when it runs"
-
-
-@exercise("per block the mean over tokens of |u|^2 / |x|^2; then the sum over blocks")
-def push_size(answer: Answer) -> Cases:
-    """Check a function (u, x), both (T, tokens, d) -> the size of a control."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        u, x = random.normal(size=(2, 3, 4, 5))
-        shares = (u**2).sum(-1) / (x**2).sum(-1)
-        yield float(shares.mean(1).sum()), answer(u, x)
-    return "a mean of ratios: no single long state decides"

@@ -1,0 +1,193 @@
+"""Pictures of chapter 15, a language model and its typing errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, table
+
+LOOKS = {
+    "paper's control": (OURS, "o"),
+    "trained estimate": (ESTIMATE, "o"),
+    "another text's push": (NOISE, "o"),
+    "turned at random": (NOISE, "o"),
+    "corrector": (INK, "s"),
+}
+
+
+def _whole(value: float) -> str:
+    """A whole number with a true minus."""
+    return f"{round(value)}".replace("-", "\N{MINUS SIGN}")
+
+
+def _between(row: pd.Series) -> str:
+    """A share with its interval."""
+    return f"{row['share']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
+
+
+# --- Single prompts -----------------------------------------------------------------------------
+
+
+def next_words(chances: pd.DataFrame) -> Figure:
+    """Chances in % of some words: after the clean prompt, the slips, the slips with control."""
+    fig = Figure(figsize=(5.8, 3.5), layout="constrained")
+    plot = fig.add_subplot(xlabel="chance of the next word, %")
+    looks = [("none", INK), (INK, INK), (ESTIMATE, ESTIMATE)]
+    for k, (name, (fill, edge)) in enumerate(zip(chances, looks, strict=True)):
+        places = np.arange(len(chances)) + 0.28 * (k - 1)
+        bars = plot.barh(places, chances[name], 0.25, color=fill, edgecolor=edge, label=name)
+        plot.bar_label(bars, [f"{v:.0f}" for v in chances[name]], padding=3, color=INK)
+    plot.set_yticks(range(len(chances)), [f"“{word}”" for word in chances.index])
+    plot.set(xlim=(0, 37), ylim=(len(chances) - 0.5, -0.5))
+    plot.legend(loc="lower right")
+    plot.grid(axis="y", visible=False)
+    return fig
+
+
+def next_words_table(chances: pd.DataFrame) -> Table:
+    """The same chances, a word a row."""
+    rows = [{"next word": f"“{word}”"} | row.to_dict() for word, row in chances.iterrows()]
+    return table(rows, "Chance of the next word, in %", digits=0, folded=True)
+
+
+def prompts(divergence: pd.DataFrame) -> Figure:
+    """Divergence of the next word, a prompt a row: with slips, and with slips and control."""
+    fig = Figure(figsize=(5.8, 4.8), layout="constrained")
+    plot = fig.add_subplot(xlabel="divergence of the next word, nats")
+    bare, controlled = (divergence[name] for name in divergence)
+    y = np.arange(len(divergence))
+    for k in y:
+        ends = [bare.iloc[k], controlled.iloc[k]]
+        plot.plot(ends, [k - 0.16, k + 0.16], color=INK, linewidth=1, alpha=0.5)
+    plot.plot(bare, y - 0.16, "o", color=INK, markerfacecolor="none", label=bare.name)
+    plot.plot(controlled, y + 0.16, "o", color=ESTIMATE, markersize=7, label=controlled.name)
+    plot.set_yticks(y, divergence.index)
+    plot.set(xlim=(0, 1.07 * bare.max()), ylim=(len(y) - 0.4, -0.6))
+    plot.grid(axis="y", visible=False)
+    plot.legend(loc="lower right")
+    return fig
+
+
+def prompts_table(divergence: pd.DataFrame) -> Table:
+    """The same, a prompt a row."""
+    rows = [{"slips": slips} | row.to_dict() for slips, row in divergence.iterrows()]
+    return table(rows, "Divergence of the next word, nats", digits=1, folded=True)
+
+
+# --- Shares of 200 texts ------------------------------------------------------------------------
+
+
+def _panels(shares: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height: float) -> Figure:
+    """A panel a set of text; a row has a bar, its interval and its number."""
+    fig = Figure(figsize=(5.8, height), layout="constrained")
+    sets = list(dict.fromkeys(shares["data"]))
+    for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
+        rows = shares[shares["data"] == data]
+        for y, (_, row) in enumerate(rows.iterrows()):
+            colour, mark = LOOKS[row["name"]]
+            plot.barh(y, row["share"], 0.5, color=colour, alpha=0.3)
+            _interval(plot, y, row, colour, mark)
+        plot.axvline(0, color=INK, linewidth=0.8)
+        plot.set_yticks(range(len(rows)), [_broken(name) for name in rows["name"]])
+        plot.set(title=data, xlim=xlim, ylim=(len(rows) - 0.5, -0.5))
+        plot.grid(axis="y", visible=False)
+        plot.spines["left"].set_visible(False)
+        plot.tick_params(axis="y", length=0)
+    fig.supxlabel(xlabel, x=0.62, fontsize="medium", color=INK)
+    return fig
+
+
+def _broken(name: str) -> str:
+    """A name in two lines."""
+    first, _, rest = name.partition(" ")
+    return f"{first}\n{rest}" if rest else first
+
+
+def _interval(
+    plot: Axes, y: float, row: pd.Series, colour: str, mark: str, label: str | None = None
+) -> None:
+    """A share with its interval, hollow where that includes 0, and its number beside it."""
+    ends = [[row["share"] - row["low"]], [row["high"] - row["share"]]]
+    hollow = row["low"] <= 0 <= row["high"]
+    look = dict(color=colour, markersize=5, capsize=4, label=label)
+    face = "none" if hollow else colour
+    plot.errorbar(row["share"], y, xerr=ends, fmt=mark, markerfacecolor=face, **look)
+    left = round(row["share"]) < 0
+    end, apart = (row["low"], -7) if left else (row["high"], 7)
+    how = dict(textcoords="offset points", color=INK, va="center", ha="right" if left else "left")
+    plot.annotate(_whole(row["share"]), (end, y), (apart, 0), **how)
+
+
+def _wide(shares: pd.DataFrame, title: str) -> Table:
+    """A contender a row, a set of text a column."""
+    rows = []
+    for name in dict.fromkeys(shares["name"]):
+        some = shares[shares["name"] == name]
+        row = {"": name}
+        rows.append(row | {of["data"]: _between(of) for _, of in some.iterrows()})
+    return table(rows, title, folded=True)
+
+
+def won_back(shares: pd.DataFrame) -> Figure:
+    """Share won back; columns data, name, share, low, high."""
+    fig = _panels(shares, "share of the divergence won back, %", (-142, 108), 4.4)
+    for plot in fig.axes:
+        plot.set_xticks([-50, 0, 50])
+    return fig
+
+
+def won_back_table(shares: pd.DataFrame) -> Table:
+    """The same, and contenders that are not drawn."""
+    return _wide(shares, "Share won back in %, 95 % intervals: all contenders")
+
+
+def on_clean(shares: pd.DataFrame) -> Figure:
+    """Divergence on clean prompts in % of what the slips do; columns as in `won_back`."""
+    label = "divergence on clean prompts,\n% of what two typing errors do"
+    fig = _panels(shares, label, (-6, 146), 3.2)
+    for plot in fig.axes:
+        plot.set_xticks([0, 50, 100])
+        plot.axvline(100, color=INK, linewidth=1.2, linestyle="--", zorder=0)
+    return fig
+
+
+def on_clean_table(shares: pd.DataFrame) -> Table:
+    """The same, with intervals."""
+    return _wide(shares, "Divergence on clean prompts, % of what two typing errors do")
+
+
+def by_kind(shares: pd.DataFrame) -> Figure:
+    """Share won back by kind of slip, estimate and corrector; a column kind more."""
+    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
+    sets = list(dict.fromkeys(shares["data"]))
+    kinds = list(dict.fromkeys(shares["kind"]))
+    for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
+        for name, shift in (("trained estimate", -0.17), ("corrector", 0.17)):
+            some = shares[(shares["data"] == data) & (shares["name"] == name)]
+            for _, row in some.iterrows():
+                y = kinds.index(row["kind"])
+                _interval(plot, y + shift, row, *LOOKS[name], None if y else name)
+        plot.axvline(0, color=INK, linewidth=0.8)
+        plot.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
+        plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])
+        plot.set(title=data, xlim=(-84, 108), ylim=(len(kinds) - 0.5, -0.5), xticks=(-50, 0, 50))
+        plot.grid(axis="y", visible=False)
+        plot.tick_params(axis="y", length=0)
+    fig.supxlabel("share of the divergence won back, %", x=0.58, fontsize="medium", color=INK)
+    handles = plot.get_legend_handles_labels()
+    fig.legend(*handles, loc="outside upper center", ncols=2)
+    return fig
+
+
+def by_kind_table(shares: pd.DataFrame) -> Table:
+    """The same, a kind of slip and a set of text a row."""
+    rows = []
+    for kind in dict.fromkeys(shares["kind"]):
+        for data in dict.fromkeys(shares["data"]):
+            some = shares[(shares["kind"] == kind) & (shares["data"] == data)]
+            row = {"slip": f"{kind}, {data}"}
+            rows.append(row | {of["name"]: _between(of) for _, of in some.iterrows()})
+    return table(rows, "Share won back in %, 95 % intervals", folded=True)
