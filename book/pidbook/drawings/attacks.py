@@ -1,0 +1,248 @@
+"""Pictures of chapter 9: how attacks find their words, and what a swap does to the states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pidbook.figures import (
+    INK,
+    LOSS,
+    NOISE,
+    OURS,
+    PAPER,
+    SEEN,
+    Table,
+    counts_table,
+    name_ends,
+    table,
+)
+from pidlib.data import LABELS
+
+RIGHT = dict(color=INK, alpha=0.6)  # shares of right answers; wrong ones are LOSS
+
+# --- One caption --------------------------------------------------------------------------------
+
+
+def steps(
+    pair: Mapping[str, object], before: Sequence[float], tried: Sequence[Mapping[str, object]]
+) -> Figure:
+    """Probabilities of the three answers as written and after each replaced word.
+
+    Each of tried has attack, questions, changes (old and new word), probabilities (steps, 3).
+    """
+    right = int(pair["label"])
+    fig = Figure(figsize=(5.8, 5.9), layout="constrained")
+    plot = fig.add_subplot(xlim=(0, 1), xlabel="probability: right grey, wrong red")
+    ticks = {0.0: "as written"}
+    _answers(plot, 0.0, before, right)
+    y = 1.0
+    for attack in tried:
+        heading = f"{attack['attack']}: {attack['questions']} questions"
+        plot.text(0.01, y + 0.05, heading, va="center", weight="bold", fontsize=11)
+        y += 0.8
+        for k, (old, new) in enumerate(attack["changes"]):
+            _answers(plot, y, attack["probabilities"][k], right)
+            ticks[y] = f"{'and ' if k else ''}{old} → {_bold_foreign(new)}"
+            y += 1
+    plot.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.5))
+    plot.grid(visible=False)
+    plot.spines["left"].set_visible(False)
+    words = "|".join(re.escape(old) for attack in tried for old, _ in attack["changes"])
+    text = "\n".join(fill(f"{name}: {pair[name]}", 62) for name in ("premise", "hypothesis"))
+    title = re.sub(rf"\b({words})\b", r"$\\bf{\1}$", text)
+    fig.suptitle(title, x=0.02, ha="left", fontsize=10.7)
+    return fig
+
+
+def _answers(plot, y: float, probabilities: Sequence[float], right: int) -> None:
+    """One bar of three parts: the right answer grey, the others red, pale and deep."""
+    left = 0.0
+    alphas = {right: 0.6}
+    alphas |= dict(zip([k for k in range(3) if k != right], (0.3, 0.6), strict=True))
+    for k, alpha in sorted(alphas.items(), key=lambda item: item[0] != right):
+        size = float(probabilities[k])
+        colour = INK if k == right else LOSS
+        plot.barh(y, size, left=left, color=colour, alpha=alpha, height=0.76)
+        if size > 0.3:
+            plot.text(left + size / 2, y, LABELS[k], ha="center", va="center", color=INK)
+        left += size
+
+
+def _bold_foreign(word: str) -> str:
+    """Letters that are not Latin in bold: they look like Latin ones."""
+    return re.sub(r"([^\x00-\x7f])", r"$\\bf{\1}$", word)
+
+
+def steps_table(before: Sequence[float], tried: Sequence[Mapping[str, object]]) -> Table:
+    """The same probabilities, a step a row."""
+    rows = [_row("", "as written", before)]
+    for attack in tried:
+        pairs = zip(attack["changes"], attack["probabilities"], strict=True)
+        rows += [_row(attack["attack"], f"{old} → {new}", values) for (old, new), values in pairs]
+    return table(rows, "Probabilities, step by step", digits=2, folded=True)
+
+
+def _row(attack: str, step: str, probabilities: Sequence[float]) -> dict:
+    named = {name: float(p) for name, p in zip(LABELS, probabilities, strict=True)}
+    return {"attack": attack, "step": step} | named
+
+
+# --- Accuracy under attack ----------------------------------------------------------------------
+
+
+def accuracy(paper: pd.DataFrame, ours: Mapping[str, float]) -> Figure:
+    """Accuracy of models without control, %: the paper's (attack by model) and ours, by attack."""
+    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
+    plot = fig.add_subplot(xlim=(0, 100), xlabel="accuracy without control, %")
+    for y, (attack, mine) in enumerate(ours.items()):
+        printed = paper.loc[attack]
+        plot.plot([mine, printed.min()], [y, y], color=INK, linewidth=0.8, alpha=0.6, zorder=0)
+        hollow = dict(color=PAPER, markerfacecolor="none", linestyle="", markeredgewidth=1.8)
+        for model, value in printed.items():
+            large = model == "BERT-large"
+            plot.plot(value, y, marker="D" if large else "o", markersize=8, **hollow)
+        plot.plot(mine, y, "o", color=OURS, markersize=10)
+        plot.text(mine, y - 0.32, f"{mine:.1f}", color=OURS, ha="center", va="center")
+    names = ["no attack" if attack == "None" else attack for attack in ours]
+    plot.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.65))
+    plot.grid(axis="y", visible=False)
+    looks = {
+        "MiniLM, ours": dict(marker="o", color=OURS, markersize=10, linestyle=""),
+        "three models, paper": dict(marker="o", markersize=8, **hollow),
+        "BERT-large, paper": dict(marker="D", markersize=8, **hollow),
+    }
+    handles = [plot.plot([], [], label=name, **look)[0] for name, look in looks.items()]
+    fig.legend(
+        handles=handles, loc="outside upper center", ncols=3, handletextpad=0.2, fontsize=10.5
+    )
+    return fig
+
+
+def accuracy_table(paper: pd.DataFrame, ours: Mapping[str, float]) -> Table:
+    """The same numbers, an attack a row."""
+    rows = []
+    for attack, mine in ours.items():
+        name = "no attack" if attack == "None" else attack
+        rows.append({"attack": name, "MiniLM, ours": mine} | paper.loc[attack].to_dict())
+    return table(rows, "Accuracy on SNLI without control, %", digits=1, folded=True)
+
+
+def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
+    """(data, attack) to counts of an attack: outcomes, rates, and medians of words and questions."""
+    rows = []
+    for (data, attack), found in counts.items():
+        row = {"data": data, "attack": attack, "n": found.n, "succeeded": found.succeeded}
+        row |= {"failed": found.failed, "skipped": found.skipped}
+        row |= {"before %": 100 * found.clean / found.n, "after %": 100 * found.attacked / found.n}
+        row |= {"success %": 100 * found.succeeded / found.clean}
+        rows.append(row | {"words": int(found.words_changed), "questions": int(found.queries)})
+    title = "Outcomes; accuracy before and after; success rate; median words and questions"
+    return table(rows, title, digits=1, folded=True)
+
+
+# --- What is put in -----------------------------------------------------------------------------
+
+
+def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
+    """Kinds of edit, the most frequent first, with what each makes of one word."""
+    total = sum(counts.values())
+    fig = Figure(figsize=(5.8, 2.9), layout="constrained")
+    plot = fig.add_subplot(xlim=(0, 92), xlabel="share of its winning edits, %")
+    for y, (kind, count) in enumerate(counts.items()):
+        share = 100 * count / total
+        plot.barh(y, share, **RIGHT)
+        words = f"{share:.0f} %: {_bold_foreign(examples[kind])}"
+        plot.text(share + 1, y, words, va="center", color=INK)
+    plot.set(yticks=range(len(counts)), yticklabels=list(counts), ylim=(len(counts) - 0.5, -0.5))
+    plot.grid(visible=False)
+    return fig
+
+
+def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
+    """Counts of kinds and of places, with intervals."""
+    total = sum(counts.values())
+    shares = {name: (count, total) for name, count in [*counts.items(), *places.items()]}
+    return counts_table(
+        shares, "Edits of TextBugger: kinds, and where", header="count", folded=True
+    )
+
+
+# --- The states ---------------------------------------------------------------------------------
+
+
+def moved(lines: Mapping[tuple[str, str], np.ndarray]) -> Figure:
+    """(attack, which words) to the distance moved by state, (T + 1,), in lengths of the state."""
+    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
+    plot = fig.add_subplot(ylabel="distance moved (1: own length)")
+    for (attack, words), line in lines.items():
+        look = "s--" if attack == "TextBugger" else "o-"
+        colour = LOSS if words == "replaced" else INK
+        plot.plot(line, look, color=colour, label=attack, markersize=6)
+    bold = dict(ha="center", va="center", weight="bold")
+    plot.text(2.5, 1.14, "the replaced words", color=LOSS, **bold)
+    plot.text(2.2, 0.36, "all other words", color=INK, **bold)
+    count = len(next(iter(lines.values())))
+    plot.set_ylim(0, None)
+    plot.set_xticks(range(count), [f"$x_{t}$" for t in range(count)], fontsize=14)
+    name_ends(plot, least=0.08)
+    return fig
+
+
+def moved_table(lines: Mapping[tuple[str, str], np.ndarray]) -> Table:
+    """The same distances, a line a row."""
+    rows = []
+    for (attack, words), line in lines.items():
+        row = {"words": f"{attack}, {words}"}
+        rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+    return table(rows, "Relative disturbance, state by state", digits=2, folded=True)
+
+
+def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
+    """Above: share outside (subspace by vectors), %. Below: transfer and adaptive, with intervals."""
+    fig = Figure(figsize=(5.8, 5.8), layout="constrained")
+    upper, lower = fig.subplots(2, 1, height_ratios=(7.2, 3.4))
+    inks = {"replaced word": LOSS, "two clean words": INK, "random vector": NOISE}
+    ticks = {}
+    y = 0.0
+    for subspace, row in means.iterrows():
+        upper.text(1, y + 0.05, subspace, va="center", weight="bold", fontsize=11)
+        y += 0.8
+        for name, ink in inks.items():
+            upper.barh(y, 100, color=INK, alpha=0.16, height=0.76)
+            upper.barh(y, row[name], color=ink, height=0.76)
+            upper.text(row[name] + 1.5, y, f"{row[name]:.1f} %", va="center", color=INK)
+            ticks[y] = name
+            y += 1
+    upper.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
+    upper.set(xlim=(0, 100), xlabel="share of the squared length outside, %")
+    for y, row in zip((0, 0.55, 1.5, 2.05), twice.itertuples(), strict=False):
+        ink = SEEN if row.attacker == "adaptive" else OURS
+        lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
+        lower.plot(row.share, y, "o", color=ink, markersize=7.5)
+        lower.text(row.high + 0.3, y, row.attacker, va="center", color=ink)
+    attacks = list(dict.fromkeys(twice["attack"]))
+    lower.set(yticks=(0.27, 1.77), yticklabels=attacks, ylim=(2.45, -0.4))
+    lower.set(xlim=(0, 20), xlabel="replaced word, mean of P and D: the same share, %")
+    lower.set_xticks(range(0, 21, 5))
+    for plot in (upper, lower):
+        plot.grid(visible=False)
+    return fig
+
+
+def outside_tables(
+    means: pd.DataFrame, by_state: Mapping[str, pd.DataFrame], twice: pd.DataFrame
+) -> Iterable[Table]:
+    """The means, each state, and the captions turned twice."""
+    title = "Share of the squared length outside, %, mean over the states"
+    yield table(means.reset_index().to_dict("records"), title, digits=1, folded=True)
+    for subspace, shares in by_state.items():
+        rows = shares.reset_index().to_dict("records")
+        yield table(rows, f"{subspace}: the share state by state, %", digits=1, folded=True)
+    title = "Captions turned twice: share outside, mean of P and D, %, with 95 % intervals"
+    yield table(twice.to_dict("records"), title, digits=1, folded=True)

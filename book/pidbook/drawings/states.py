@@ -1,0 +1,224 @@
+"""Pictures of chapter 8: how many directions states fill, and what a control takes from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pidbook.figures import INK, OURS, PALETTE, Table, table
+
+LOOKS = {  # of the states, their running sums and their changes, as in chapter 2
+    "P": dict(color=PALETTE[2], marker="o", linestyle="-"),
+    "I": dict(color=PALETTE[4], marker="s", linestyle=":"),
+    "D": dict(color=PALETTE[5], marker="^", linestyle="--"),
+}
+DASHES = ("-", "--", "-.")
+
+
+def _states(plot: Axes, count: int) -> None:
+    """Name the states x_0, x_1, ... beneath a plot."""
+    plot.set_xticks(range(count), [f"$x_{t}$" for t in range(count)], fontsize=14)
+    plot.set_xlim(-0.35, count - 0.65)
+    plot.grid(axis="x", visible=False)
+
+
+# --- How many directions ------------------------------------------------------------------------
+
+
+def spectra(
+    held: np.ndarray, ranks: Sequence[int], threshold: float, shown: Sequence[int] = (0, 3, 5)
+) -> Figure:
+    """Energy left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
+    width = held.shape[1]
+    left = 100 * (1 - threshold)
+    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    plot = fig.add_subplot(xlim=(0, width), ylim=(0.12, 100), yscale="log")
+    plot.axvspan(0, width / 2, color=INK, alpha=0.1, linewidth=0)
+    plot.text(width / 4, 70, "less than half", color=INK, ha="center", va="center")
+    plot.text(3 * width / 4, 70, "more than half", color=INK, ha="center", va="center")
+    plot.axhline(left, color=INK, linewidth=1.2)
+    words = f"{100 * threshold:g} % held, {left:g} % left"
+    plot.text(5, left * 0.83, words, color=INK, va="top")
+    places = {0: (0.16, 1.3, "left"), 3: (0.86, 1.7, "left"), 5: (0.1, 0.72, "right")}
+    for t, dash in zip(shown, DASHES, strict=False):
+        outside = 100 * (1 - held[t, :-1])
+        colour = PALETTE[2]
+        plot.plot(range(1, width), outside, dash, color=colour, linewidth=2.4)
+        plot.plot(ranks[t], left, "o", color=colour, markersize=9)
+        share, factor, side = places.get(t, (0.5, 1.3, "left"))
+        at = int(share * width)
+        look = dict(color=colour, fontsize=16, ha=side, va="center")
+        plot.text(at, outside[at - 1] * factor, f"$x_{t}$", **look)
+    plot.set(xlabel=f"directions kept, of {width}", ylabel="energy left outside, %")
+    plot.set_yticks([0.2, 1, 10, 100], ["0.2", "1", "10", "100"])
+    return fig
+
+
+def spectra_table(held: np.ndarray, ranks: Sequence[int], threshold: float) -> Table:
+    """Share of the energy by directions kept, and the rank, a state a row."""
+    rows = []
+    for t, line in enumerate(held):
+        shares = {f"first {k}": line[k - 1] for k in (1, 10, 50, 100, 200, 300)}
+        row = {"state": f"x_{t}"} | shares
+        rows.append(row | {f"{100 * threshold:g} % at": int(ranks[t])})
+    return table(rows, "Share of the energy held, by directions kept", digits=2, folded=True)
+
+
+def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) -> Table:
+    """Shape and mean length of the states of a batch, a state a row."""
+    rows = []
+    for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
+        row = {"state": f"x_{t}", "rows, positions, width": str(shape)}
+        rows.append(row | {"mean length": length})
+    return table(rows, "States of two pairs", digits=1, folded=True)
+
+
+# --- The paper's Table 7 ------------------------------------------------------------------------
+
+Terms = Mapping[str, Mapping[str, Sequence[float]]]  # model, then term, to a number a state
+
+
+def ranks_beside(shares: Terms) -> Figure:
+    """Ranks in % of the width, a panel a model and a line a term."""
+    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    panels = fig.subplots(1, len(shares), sharey=True)
+    for panel, (model, terms) in zip(panels, shares.items(), strict=True):
+        for name, line in terms.items():
+            panel.plot(line, markersize=6, linewidth=2, label=name, **LOOKS[name])
+        panel.set_title(model, fontsize=12, weight="bold")
+        panel.axhline(50, color=INK, linewidth=1, linestyle=":")
+        _states(panel, len(terms["P"]))
+        panel.set_xticks([0, 2, 4], ["$x_0$", "$x_2$", "$x_4$"])
+    panels[0].set(ylim=(0, 100), ylabel="rank, % of the width")
+    handles, names = panels[-1].get_legend_handles_labels()
+    said = {"P": "states (P)", "I": "sums (I)", "D": "changes (D)"}
+    names = [said[name] for name in names]
+    fig.legend(handles, names, loc="outside upper center", ncols=3)
+    return fig
+
+
+def ranks_table(shares: Terms) -> Table:
+    """The same ranks, a term of a model a row."""
+    title = "Table 7, ranks at 99 % of the energy, in % of the width"
+    return table(_by_state(shares), title, digits=0, folded=False)
+
+
+def errors_table(errors: Terms) -> Table:
+    """Lengths outside the subspaces, a term of a model a row."""
+    title = "Table 7, embedding errors: lengths outside the subspaces"
+    return table(_by_state(errors), title, digits=2, folded=True)
+
+
+def _by_state(numbers: Terms) -> list[dict]:
+    """A row for each term of each model, a column a state."""
+    rows = []
+    for model, terms in numbers.items():
+        for name, line in terms.items():
+            row = {"model": model.replace("\n", " "), "term": name}
+            rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+    return rows
+
+
+# --- What the control takes from clean text ----------------------------------------------------
+
+
+def clean_lengths(
+    states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
+) -> Figure:
+    """Lengths in % of a clean state's, (T,) each: outside P, outside D, the push, outside a random one."""
+    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
+    plot = fig.add_subplot(ylim=(0, 63), ylabel="length, % of the state's")
+    plot.plot(random, color=INK, linestyle=":", linewidth=2)
+    plot.plot(changes, markersize=9, linewidth=2.2, **LOOKS["D"])
+    plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2)
+    plot.plot(states, markersize=5, linewidth=2.2, **LOOKS["P"])
+    bold = dict(weight="bold", va="center")
+    plot.text(1.2, 55, "outside a random subspace of D's size", color=INK, va="center")
+    plot.text(2.25, 40.5, "outside the changes (D)", color=LOOKS["D"]["color"], **bold)
+    plot.text(0.95, 25.5, "push (P-D)", color=OURS, **bold)
+    plot.text(1.75, 5.5, "outside the states (P)", color=LOOKS["P"]["color"], **bold)
+    _states(plot, len(states))
+    return fig
+
+
+def clean_lengths_table(
+    states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
+) -> Table:
+    """The same lengths, and the shares of the energy, a state a row."""
+    rows = []
+    for t in range(len(states)):
+        row = {"state": f"x_{t}", "outside P, %": states[t], "outside D, %": changes[t]}
+        row |= {"random, %": random[t], "push, %": push[t]}
+        row |= {"bias P, %": states[t] ** 2 / 100, "bias D, %": changes[t] ** 2 / 100}
+        rows.append(row)
+    title = "Lengths in % of a clean state's, and clean bias in % of its energy"
+    return table(rows, title, digits=1, folded=True)
+
+
+def angles(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray]) -> Figure:
+    """Principal angles in rising order, a panel a state; dotted: a random subspace in place of D."""
+    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
+    panels = fig.subplots(1, len(measured), sharey=True)
+    for panel, t in zip(panels, measured, strict=True):
+        for values, look in ((random[t], dict(linestyle=":")), (measured[t], {})):
+            ordered = np.sort(values)
+            places = np.linspace(0, 100, len(ordered))
+            panel.plot(places, ordered, color=INK, linewidth=2.2, **look)
+        panel.set_title(f"$x_{t}$", fontsize=15)
+        panel.set(xlim=(0, 100), ylim=(-3, 93), yticks=(0, 30, 60, 90))
+        panel.set_xticks([0, 50, 100], ["least", "median", ""])
+    panels[-1].set_xticks([0, 50, 100], ["least", "median", "largest"])
+    panels[0].set_ylabel("principal angle, degrees")
+    panels[-1].text(34, 72, "D random", color=INK, ha="center", va="center")
+    panels[-1].text(66, 17, "D fitted", color=INK, ha="center", va="center")
+    return fig
+
+
+def angles_table(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray]) -> Table:
+    """Least, median and largest angle, a state a row."""
+    rows = []
+    for t, values in measured.items():
+        row = {"state": f"x_{t}"}
+        for name, of in (("", values), ("random: ", random[t])):
+            row |= {f"{name}least": of.min(), f"{name}median": float(np.median(of))}
+            row |= {f"{name}largest": of.max()}
+        rows.append(row)
+    return table(rows, "Principal angles between P and D at 95 %, in degrees", 1, folded=True)
+
+
+# --- A broken word ------------------------------------------------------------------------------
+
+
+def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray) -> Figure:
+    """Length of the push in % of the state's, (T,) each: the word intact and broken, other tokens."""
+    fig = Figure(figsize=(5.8, 4.1), layout="constrained")
+    plot = fig.add_subplot(ylim=(0, 47), ylabel="length of the push, % of the state's")
+    plot.fill_between(range(len(broken)), intact, broken, color=OURS, alpha=0.13, linewidth=0)
+    plot.plot(broken, "-D", color=OURS, markersize=8)
+    hollow = dict(markerfacecolor="none", markeredgewidth=1.8)
+    plot.plot(intact, "-D", color=OURS, markersize=8, **hollow)
+    plot.plot(rest, "--", color=OURS, linewidth=2)
+    bold = dict(color=OURS, weight="bold")
+    plot.text(0.35, 41, "the word, broken", **bold)
+    plot.text(2.9, 19.2, "the word, intact", **bold)
+    plot.text(1.75, 7, "the rest of the text", **bold)
+    for t, times in enumerate(broken / intact):
+        low = 8 if t == 0 else 2.8
+        place = (t + 0.06 * (t == 0), broken[t] - low)
+        plot.text(*place, f"{times:.1f} ×", ha="center", va="center", color=INK)
+    _states(plot, len(broken))
+    return fig
+
+
+def typing_error_table(lengths: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]) -> Table:
+    """(tokens, projection) to lengths without and with the error, (T,) each, in % of the state's."""
+    rows = []
+    for (tokens, name), (intact, broken) in lengths.items():
+        for text, line in (("intact", intact), ("broken", broken), ("ratio", broken / intact)):
+            row = {"tokens": tokens, "outside": name, "text": text}
+            rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+    title = "Length outside, in % of the state's, without and with a typing error"
+    return table(rows, title, digits=2, folded=True)
