@@ -41,7 +41,6 @@ from .wiener import (
     Affine as Affine,
     estimates_over_depth as estimates_over_depth,
     expected_error as expected_error,
-    invariance_tradeoff as invariance_tradeoff,
     parallel_sum as parallel_sum,
     simulated_errors as simulated_errors,
     wiener_map as wiener_map,

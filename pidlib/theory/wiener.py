@@ -24,7 +24,6 @@ control is u_t = xhat_t - s_t, which puts the estimate in the state's place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -135,34 +134,6 @@ def expected_error(A: ArrayLike, sigma_x: ArrayLike, sigma_z: ArrayLike) -> tupl
     A, x, z = (np.asarray(v, dtype=np.float64) for v in (A, sigma_x, sigma_z))
     rest = np.eye(len(A)) - A
     return float(np.trace(rest @ x @ rest.T)), float(np.trace(A @ z @ A.T))
-
-
-def invariance_tradeoff(A: ArrayLike, alike: ArrayLike, other: ArrayLike) -> tuple[float, float]:
-    """What a map that removes A z leaves of one kind of change z, and takes from another kind.
-
-    Parameters
-    ----------
-    A, alike, other : (d, d) arrays
-        The map; second moments of the changes to remove, and of those to keep.
-
-    Returns
-    -------
-    (left, lost) : tuple of float
-        Root-mean-square length of (I - A) z over that of z, for `alike`; of A z over that of z,
-        for `other`. If one matrix is a multiple of the other, left + lost is at least 1.
-
-    Examples
-    --------
-    >>> invariance_tradeoff([[0.25]], [[4.0]], [[1.0]])
-    (0.75, 0.25)
-
-    Source: equation wiener-left-lost, our departure. Of all A, `wiener_map(alike, other, rho).A`
-    are the best: equation wiener-exchange.
-    """
-    bias, variance = expected_error(A, alike, other)
-    # rounding may leave a hair less than nothing
-    left, lost = max(bias, 0.0) / np.trace(alike), max(variance, 0.0) / np.trace(other)
-    return sqrt(left), sqrt(lost)
 
 
 def shrunk(sigma: ArrayLike, samples: int) -> np.ndarray:

@@ -1,10 +1,10 @@
-"""Heat maps, steps from base to controlled, and radar plots to choose from: every number is drawn."""
+"""Heat maps, and radar plots to choose from: every number is drawn."""
 
 from __future__ import annotations
 
 import pytest
 
-from pidbook.figures import dumbbells, heatmap, radar_choice
+from pidbook.figures import heatmap, radar_choice
 
 PANELS = {
     "paper": {"P-D": {"A2T": 2.5, "PSO": -1.0}, "P-I": {"A2T": 0.0, "PSO": None}},
@@ -32,15 +32,6 @@ def test_gains_and_losses_of_one_size_are_as_deep_and_none_is_clear():
     assert gain[3] == loss[3] < 0.6 and none[3] < 0.01 and gain[1] > gain[0] and loss[0] > loss[1]
 
 
-def test_dumbbells_run_from_before_to_after():
-    panels = {"A2T": {"DistilBERT": (50.0, 60.0), "MiniLM (ours)": (20.0, 35.0)}, "PSO": {}}
-    fig = dumbbells(panels, "accuracy in %")
-    stems = [line for line in fig.axes[0].lines if len(line.get_xdata()) == 2]
-    assert [tuple(line.get_xdata()) for line in stems] == [(50.0, 60.0), (20.0, 35.0)]
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["base", "controlled"]
-    assert not fig.axes[1].lines
-
-
 def test_a_choice_holds_every_combination_in_order():
     frames = {(m, d): {"base": [k, k, k]} for k, (m, d) in enumerate(["Ax", "Ay", "Bx", "By"])}
     fig = radar_choice("abc", frames, ["model", "data"])
@@ -63,7 +54,6 @@ def test_a_choice_may_lack_an_outline_that_the_first_has():
     [
         (lambda: heatmap({"a": {"r": {"x": 1}}, "b": {"r": {"y": 1}}}, ""), "same columns"),
         (lambda: heatmap({"a": {"r": {"x": None}}}, ""), "no number"),
-        (lambda: dumbbells({}, ""), "no panels"),
         (
             lambda: radar_choice(
                 "abc", {("A", "x"): {"p": [1, 2, 3]}, ("B", "y"): {"p": [1, 2, 3]}}, "mn"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from pidbook.analysis import (
     Steering,
     concept_states,
-    steering_of_size,
     steering_size,
 )
 from pidlib import load_model
@@ -70,18 +68,7 @@ def test_a_push_of_a_tenth_of_the_state_has_the_size_of_a_hundredth(parts):
         assert steering_size(model, inputs, turned) == pytest.approx(0.01, rel=1e-3)
 
 
-def test_the_size_that_was_asked_for(parts):
-    model, _, inputs = parts
-    for size in (1e-3, 0.05):
-        control = steering_of_size(
-            model, inputs, lambda g: Steering(lambda t, x: np.exp(g) * x, [1, 2]), size, (-9, 2)
-        )
-        assert steering_size(model, inputs, control) == pytest.approx(size, rel=0.02)
-
-
 def test_wrong_input_is_named(parts):
     model, tokenizer, inputs = parts
     with pytest.raises(ValueError, match="no token after the first 9"):
         concept_states(model, tokenizer, GOOD, skip_first=9)
-    with pytest.raises(ValueError, match="not between"):
-        steering_of_size(model, inputs, lambda g: Steering(lambda t, x: g * x, [0]), 9.0, (0.1, 1))

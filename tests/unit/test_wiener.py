@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from pidlib.theory.gains import attenuation, wiener_c
 from pidlib.theory.wiener import (
     expected_error,
-    invariance_tradeoff,
     regression_map,
     shrunk,
     wiener_map,
@@ -123,32 +122,3 @@ def test_entries_that_are_not_finite_are_refused():
         regression_map([[np.nan]], [[4.0]], [4.0], [4.0])
     with pytest.raises(ValueError, match="the mean has"):
         wiener_map([[1.0]], [[1.0]], mean=[np.nan])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_no_map_tells_apart_what_points_the_same_way(seed):
-    random = np.random.default_rng(seed)
-    root = random.standard_normal((6, 4))
-    z = root @ root.T
-    for scale in (0.01, 0.3, 1.0):
-        A = scale * random.standard_normal((6, 6))
-        assert sum(invariance_tradeoff(A, z, 2.5 * z)) >= 1
-    for a in (0.0, 0.3, 1.0):  # what shrinks everything alike reaches the line
-        assert invariance_tradeoff(a * np.eye(6), z, 2.5 * z) == pytest.approx((1 - a, a))
-
-
-def test_the_best_exchange_is_wiener_s_rule():
-    random = np.random.default_rng(0)
-    z, w = (r @ r.T for r in random.standard_normal((2, 5, 5)))
-    z, w = z / np.trace(z), w / np.trace(w)
-    for rho in (0.1, 1.0, 10.0):
-        A = wiener_map(z, w, rho).A
-
-        def cost(A, rho=rho):
-            left, lost = invariance_tradeoff(A, z, w)
-            return left**2 + rho * lost**2
-
-        others = (A + size * random.standard_normal((5, 5)) for size in (1e-3, 1e-2, 0.1) * 20)
-        assert all(cost(other) > cost(A) for other in others)
-    apart = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])  # of other directions: told apart
-    assert invariance_tradeoff(apart[0], *apart) == (0.0, 0.0)

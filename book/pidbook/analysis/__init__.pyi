@@ -5,13 +5,11 @@ from .jacobians import (
     push_forward as push_forward,
 )
 from .linearisation import (
-    answer_weights as answer_weights,
     mean_jacobians as mean_jacobians,
 )
 from .steering import (
     Steering as Steering,
     concept_states as concept_states,
-    steering_of_size as steering_of_size,
     steering_size as steering_size,
 )
 from .theorem import (

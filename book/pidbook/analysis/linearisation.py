@@ -17,7 +17,6 @@ from torch import Tensor
 
 from pidbook.analysis.jacobians import block_functions, push_forward
 from pidlib.data.batches import batches, input_device
-from pidlib.hooks import find_blocks
 from pidlib.theory.inputs import number
 
 
@@ -79,51 +78,3 @@ def mean_jacobians(
     if sums is None or n <= sums.shape[-1]:
         raise ValueError(f"{n} products of tokens; give more rows or draws")
     return torch.linalg.solve(sums[0], sums[1].mT).mT
-
-
-def answer_weights(
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    batch_size: int = 32,
-) -> tuple[Tensor, Tensor]:
-    """Weigh errors of a token's state by what they do to the logits, to first order.
-
-    With C_t[j] (labels, d) the derivative of the centred logits by the state x_t[j], an error e of
-    that token alone moves them by C_t[j] e, and its terminal cost is |C_t[j] e|^2 / 2.
-
-    Parameters
-    ----------
-    model, tokenizer : a sequence classifier in evaluation mode, and its tokenizer
-    rows : sequence of mappings, clean text
-    batch_size : int
-
-    Returns
-    -------
-    (weights, shares) : (T, d, d) float64 tensor, (T,) tensor
-        Mean of C_t[j]^T C_t[j] over tokens and texts; and the share of its trace that is left if
-        the mean of C_t[j] over tokens and texts is taken before the square.
-
-    Source: our departure: a terminal cost, which the paper does not have.
-    """
-    blocks, n, squares, means = find_blocks(model), 0, 0, 0
-    for batch in batches(tokenizer, rows, batch_size, device=input_device(model)):
-        states: list[Tensor] = []
-
-        def note(t: int, x: Tensor, _mask: Tensor | None, states: list = states) -> Tensor:
-            states.append(x if t else x.detach().requires_grad_())
-            return states[-1]
-
-        with torch.enable_grad(), blocks.control(note, private=True):
-            logits = model(**batch.inputs).logits
-            centred = logits - logits.mean(1, keepdim=True)
-            slopes = [
-                torch.autograd.grad(of.sum(), states, retain_graph=True) for of in centred.unbind(1)
-            ]
-        mask = batch.inputs["attention_mask"].bool()
-        C = torch.stack([torch.stack([s[mask] for s in of]) for of in slopes], 2).cpu()
-        flat = C.flatten(1, 2).double()  # single precision would leave negative eigenvalues
-        squares = squares + flat.mT @ flat
-        means, n = means + C.sum(1).double(), n + C.shape[1]
-    weights, mean = squares / n, means / n
-    return weights, (mean**2).sum((1, 2)) / weights.diagonal(dim1=1, dim2=2).sum(1)

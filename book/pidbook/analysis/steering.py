@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
-from scipy.optimize import brentq
 from torch import Tensor, nn
 
 from pidlib.data.batches import encode
 from pidlib.hooks import find_blocks
-from pidlib.theory.inputs import number
 from pidlib.tokens import after_first
 
 Instead = Callable[[int, Tensor, Tensor | None], Tensor]
@@ -155,60 +151,3 @@ def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Any) -> flo
     counted = after_first(inputs["attention_mask"] != 0, 1)
     shares = [(of / states[t].square().sum(-1))[counted].mean() for t, of in squares.items()]
     return float(sum(shares))
-
-
-def steering_of_size(
-    model: Any,
-    inputs: Mapping[str, Tensor],
-    family: Callable[[float], Any],
-    size: float,
-    bracket: tuple[float, float],
-) -> Any:
-    """The control of a family that has a given size.
-
-    Parameters
-    ----------
-    model, inputs : as for `steering_size`
-    family : callable of a strength, whose size grows with it
-    size : float, above 0
-    bracket : two strengths, the size of the first below `size` and of the second above
-
-    Returns
-    -------
-    what `family` gives, its size within two percent
-
-    Raises
-    ------
-    ValueError
-        The bracket does not hold the size.
-
-    Examples
-    --------
-    >>> from pidlib import load_model
-    >>> model, tokenizer = load_model("minilm-nli")
-    >>> inputs = tokenizer("a dog runs", return_tensors="pt")
-    >>> family = lambda g: Steering(lambda t, x: g * x, layers=[0])
-    >>> control = steering_of_size(model, inputs, family, 0.04, (0.01, 1.0))
-    >>> bool(abs(steering_size(model, inputs, control) / 0.04 - 1) < 0.02)
-    True
-    """
-    number("size", size, "positive")
-
-    @cache
-    def excess(strength: float) -> float:
-        return float(np.log(max(steering_size(model, inputs, family(strength)), 1e-12) / size))
-
-    ends = [excess(strength) for strength in bracket]
-    if not ends[0] <= 0 <= ends[1]:
-        sizes = [f"{size * np.exp(end):.3g}" for end in ends]
-        raise ValueError(f"size {size} is not between those of the bracket, {' and '.join(sizes)}")
-    best = min(bracket, key=lambda g: abs(excess(g)))
-
-    def root(strength: float) -> float:
-        nonlocal best
-        best = min(best, strength, key=lambda g: abs(excess(g)))
-        return 0.0 if abs(excess(strength)) < 0.015 else excess(strength)
-
-    if root(best):
-        brentq(root, *bracket, xtol=1e-6)
-    return family(best)

@@ -9,8 +9,6 @@ from .colours import (
     SEEN as SEEN,
 )
 from .comparisons import (
-    dumbbells as dumbbells,
-    gain_panels as gain_panels,
     heatmap as heatmap,
 )
 from .plots import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from pidbook.figures.colours import ESTIMATE, INK, LOSS, OURS, PAPER
+from pidbook.figures.colours import ESTIMATE, INK, LOSS, OURS
 
 DEEPEST = 0.55  # opacity of a cell: its number stays legible on light pages and on dark ones
 Cells = Mapping[str, Mapping[str, float | None]]
@@ -76,98 +75,6 @@ def heatmap(
         plot.tick_params(length=0, labeltop=level, labelbottom=not level)
         plot.spines[:].set_visible(False)
     fig.supxlabel(label, fontsize=LETTERS, color=INK)
-    return fig
-
-
-def dumbbells(
-    panels: Mapping[str, Mapping[str, tuple[float, float]]],
-    xlabel: str,
-    labels: tuple[str, str] = ("base", "controlled"),
-    columns: int = 3,
-) -> Figure:
-    """Draw steps from one number to another, a line a row.
-
-    Parameters
-    ----------
-    panels : mapping of title to row to (before, after); rows may differ
-    xlabel : str, with the unit
-    labels : pair of str, what the hollow and the full mark are
-    columns : int, panels side by side
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> dumbbells({"A2T": {"DistilBERT": (53.9, 62.3)}}, "accuracy in %").axes[0].get_title()
-    'A2T'
-    """
-    if not panels:
-        raise ValueError("there are no panels to draw: give at least one")
-    names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    fig, plots = _rows(names, len(panels), columns, 0.4, sharex=True)
-    looks = dict(marker="o", markerfacecolor="none"), dict(marker="o")
-    for plot, (title, rows) in zip(plots, panels.items(), strict=True):
-        for name, pair in rows.items():
-            y = names.index(name)
-            plot.plot(pair, [y, y], color=PAPER, linewidth=2.2, alpha=0.55)
-            for value, mark in zip(pair, looks, strict=True):
-                plot.plot(value, y, color=PAPER, linestyle="", markersize=6, **mark)
-        plot.set_title(title, fontsize=LETTERS + 1)
-    fig.supxlabel(xlabel, fontsize=LETTERS + 1, color=INK)
-    handles = [
-        Line2D([], [], color=INK, linestyle="", label=label, **mark)
-        for label, mark in zip(labels, looks, strict=True)
-    ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
-    return fig
-
-
-def gain_panels(
-    columns: Mapping[str, Mapping[str, tuple[float, float, float]]],
-    xlabel: str = "",
-    apart: Collection[str] = (),
-    across: int = 2,
-) -> Figure:
-    """Draw gains with intervals, a panel a comparison: green above 0, red below, hollow around it.
-
-    Parameters
-    ----------
-    columns : mapping of title to row to (gain, low, high); rows may differ
-    xlabel : str, with the unit
-    apart : collection of str, titles of panels with a scale of their own; all others share one
-    across : int, panels side by side
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> fig = gain_panels({"A2T": {"P-D": (9.0, 6.8, 11.3)}, "PSO": {"P-D": (0.1, -2.0, 2.2)}})
-    >>> [plot.get_title() for plot in fig.axes]
-    ['A2T', 'PSO']
-    """
-    if not columns or (unknown := set(apart) - set(columns)):
-        raise ValueError(f"no panel {sorted(unknown)[0]!r}" if columns else "there are no panels")
-    longest = max(columns.values(), key=len)  # its order is that of the rows
-    names = list(dict.fromkeys(name for rows in (longest, *columns.values()) for name in rows))
-    fig, plots = _rows(names, len(columns), across, 0.5)
-    shared = [plot for plot, title in zip(plots, columns, strict=True) if title not in apart]
-    for plot in shared[1:]:
-        plot.sharex(shared[0])
-    for plot, (title, rows) in zip(plots, columns.items(), strict=True):
-        for name, (gain, low, high) in rows.items():
-            if not low <= gain <= high:
-                raise ValueError(f"{title!r}, {name!r}: {gain} is not between {low} and {high}")
-            colour = ESTIMATE if low > 1e-9 else LOSS if high < 0 else INK  # an end at 0: rounding
-            face = "none" if colour == INK else colour
-            plot.plot([low, high], [names.index(name)] * 2, color=colour, linewidth=2)
-            plot.plot(gain, names.index(name), "o", color=colour, markerfacecolor=face)
-        plot.axvline(0, color=INK, linewidth=0.8)
-        plot.set_title(title, fontsize=LETTERS + 1)
-    fig.supxlabel(xlabel, fontsize=LETTERS + 1, color=INK)
     return fig
 
 

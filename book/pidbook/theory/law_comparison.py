@@ -25,7 +25,7 @@ from pidlib.theory.systems import (
     ResidualSystem,
     residual_system,
     rotating_system,
-    run,
+    run_layers,
     simulate,
 )
 
@@ -167,7 +167,7 @@ def bent_contest(
         layers = () if linearise is None else (linearise(system, x[:-1]),)
         for k, c in enumerate(COSTS):
             feedback = law(*layers, Q, gains, c)
-            ends = run(system.layer, system.T, np.stack([x0 + z, x0]), feedback).states[-1]
+            ends = run_layers(system.layer, system.T, np.stack([x0 + z, x0]), feedback).states[-1]
             errors[k, seed] = [_rms(end - x[-1]) for end in ends]
     best = int(np.median(errors[..., 0], axis=1).argmin())
     return BentStanding(*errors[best].T, float(COSTS[best]), np.array(ranks))
