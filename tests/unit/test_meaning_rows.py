@@ -11,6 +11,7 @@ from experiments.scripts.control_laws import is_right, refit
 from pidbook.estimation.detection import auc
 from pidbook.evaluation.kept_rows import kept_pairs
 from pidbook.evaluation.overlap_rows import TEMPLATES, overlap_pairs
+from pidbook.evaluation.sister_rows import are_apart, sisters
 from pidlib.attacks.wordnet import WordNet
 
 
@@ -50,6 +51,20 @@ def test_one_word_becomes_wider_or_a_number_smaller(wordnet_files):
         ]
         assert 1 in differ
     assert {pair["kind"] for pairs in found for pair in pairs} >= {"smaller"}
+
+
+def test_a_noun_becomes_a_sister_of_its_group_and_nothing_wider(wordnet_files):
+    wordnet = WordNet(wordnet_files)
+    groups = {"ball": ("ball", "football", "basketball"), "dog": ("dog", "hound")}
+    row = {"premise": "A boy throws a football to a dog.", "hypothesis": "x", "label": 1}
+    both = {"premise": "A boy throws a football, a girl a basketball.", "hypothesis": "x"}
+    rows = [row, both | {"label": 1}, row | {"premise": "Nobody throws a football."}]
+    (edit,) = sisters(rows, range(3), wordnet, groups, seed=0)
+    assert edit[:2] == (0, "premise") and edit.replacement == "basketball"
+    assert sisters(rows, [0], wordnet, groups, seed=0) == [edit]
+    assert are_apart("football", "basketball", wordnet)
+    for wider in (("football", "ball"), ("hound", "dog"), ("dog", "dog"), ("dog", "quickly")):
+        assert not are_apart(*wider, wordnet)
 
 
 def test_biases_and_a_temperature_are_found_again():

@@ -1,0 +1,94 @@
+"""Pairs whose one noun becomes a sister, a word that the encoding writes as the same.
+
+python -m experiments.scripts.sister_words
+
+The pairs are drawn from the encoding's own table, so it can get none of them right by whose first
+form it reads as entailed; what do the others get?
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from experiments.adapters import adapter_record
+from experiments.conditions import COUNTED
+from experiments.encoding import CHOSEN, encoding_of
+from experiments.rows import fit_rows
+from pidbook.evaluation.contrast_rows import before, edited
+from pidbook.evaluation.results import write_result
+from pidbook.evaluation.sister_rows import sisters
+from pidbook.evaluation.trial_results import pack
+from pidlib.attacks.wordnet import WordNet
+from pidlib.data.nli import fingerprint, load_nli
+from pidlib.estimation.pretrained import load_control
+from pidlib.evaluation.accuracy import scores, under
+from pidlib.evaluation.placebos import Placebo
+from pidlib.models import load_model
+from pidlib.pid import PIDController
+
+MODEL = "minilm-nli"
+DATA = "snli-test"
+RESOURCES = "ppdb"
+FITTED_ON = 2000
+SEED = 0
+ENTAILED = 0
+RESULT = Path(f"book/results/sisters-{DATA}-{MODEL}.json")
+
+
+def main() -> None:
+    """Make the pairs from all rows, and ask every contender."""
+    started = time.perf_counter()
+    model, tokenizer = load_model(MODEL)
+    rows = [dict(row) for row in load_nli(DATA)]
+    encoding = encoding_of(CHOSEN, fit_rows(DATA, COUNTED), RESOURCES)
+    edits = sisters(rows, range(len(rows)), WordNet(), encoding.groups(), SEED)
+    sets = {"before": before(rows, edits), "sister": edited(rows, edits)}
+    controller = PIDController.fit(model, tokenizer, fit_rows(DATA, FITTED_ON), scheme="PID")
+    laws = {
+        "none": None,
+        "P 99 %": controller.retune(scheme="P", variance=0.99, c=1e-3),
+        "P-D 99 %": controller.retune(scheme="PD", variance=0.99, c=1e-3),
+        "Terminal both": load_control("minilm-nli-terminal", model),
+        "encoding": None,
+    }
+    laws["P-D 99 %: noise 0"] = Placebo(laws["P-D 99 %"], "noise", 0)
+    examples = {}
+    for name, law in laws.items():
+        reads = encoding.before(tokenizer) if name == "encoding" else tokenizer
+        with under(law, model):
+            entails = {k: scores(model, reads, of).argmax(axis=1) == 0 for k, of in sets.items()}
+        right = {"before": entails["before"], "sister": ~entails["sister"]}
+        examples[name] = {key: pack(np.asarray(bits)) for key, bits in right.items()}
+        examples[name]["told apart"] = pack(right["before"] & right["sister"])
+        print(name, {key: int(bits.sum()) for key, bits in right.items()}, flush=True)
+    n = len(edits)
+    counts = {
+        name: {key: {"right": int(np.sum(unpacked)), "n": n} for key, unpacked in bits.items()}
+        for name, bits in ((name, _unpacked(of, n)) for name, of in examples.items())
+    }
+    write_result(
+        RESULT,
+        command="python -m experiments.scripts.sister_words",
+        config="sister_words.py",
+        configuration={"setting": CHOSEN, "counted": COUNTED, "fitted_on": FITTED_ON},
+        seed=SEED,
+        data={"name": DATA, "n": len(rows), "sha256": fingerprint(rows)},
+        model=adapter_record(MODEL),
+        counts=counts,
+        examples=examples,
+        edits=[list(edit) for edit in edits],
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _unpacked(packed: dict[str, str], n: int) -> dict[str, np.ndarray]:
+    from pidbook.evaluation.trial_results import unpack
+
+    return {key: unpack(bits, n) for key, bits in packed.items()}
+
+
+if __name__ == "__main__":
+    main()
