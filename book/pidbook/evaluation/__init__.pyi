@@ -5,6 +5,10 @@ from .contrast import (
 from .contrast_rows import (
     contrast_pairs as contrast_pairs,
 )
+from .law_results import (
+    law_gains as law_gains,
+    told_apart as told_apart,
+)
 from .paper import (
     ATTACKS as ATTACKS,
     OURS as OURS,

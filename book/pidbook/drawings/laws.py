@@ -1,0 +1,427 @@
+"""Pictures of chapter 11, which law, and at which price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pidbook.figures import INK, NOISE, OURS, PAPER, SEEN, Table, table
+
+WIDTH = 5.8
+SCHEMES = ("P", "P-I", "P-D", "P-I-D")
+TRAININGS = {"standard": "o", "AT": "s", "FreeLB": "^"}
+ATTACKS = {"A2T": "o", "PSO": "s", "TextBugger": "^", "TextFooler": "D"}
+HOLLOW = dict(markerfacecolor="none", markeredgewidth=1.6)
+
+
+def signed(points: float) -> str:
+    """A gain with its sign, and a true minus."""
+    return f"{points:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _between(gain: float, low: float, high: float) -> str:
+    return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
+
+
+def _level(plot: Axes) -> None:
+    """A line at no gain, and no grid along the rows."""
+    plot.axvline(0, color=INK, linewidth=0.8, zorder=0)
+    plot.grid(axis="y", visible=False)
+    plot.tick_params(axis="y", length=0)
+
+
+def _shown(row) -> bool:
+    """Whether the interval leaves out 0; an end that is 0 but for rounding does not."""
+    return row.low > 1e-9 or row.high < -1e-9
+
+
+def _number(plot: Axes, row, y: float, colour: str) -> None:
+    """The gain in numbers at the right edge of the panel."""
+    text = signed(row.gain) if abs(row.gain) > 0.05 else "0.0"
+    style = dict(ha="right", va="center", fontsize=9.5, color=colour)
+    plot.text(0.99, y, text, transform=plot.get_yaxis_transform(), **style)
+
+
+def _mark(label: str, color: str, marker: str, **style) -> Line2D:
+    return Line2D([], [], color=color, marker=marker, linestyle="", label=label, **style)
+
+
+# --- Five pushes --------------------------------------------------------------------------------
+
+
+def prices(gains: pd.DataFrame, sets: Sequence[str]) -> Figure:
+    """Gains over no control, a panel a set, a law a row; columns law, set, gain, low, high."""
+    fig = Figure(figsize=(WIDTH, 3.1), layout="constrained")
+    laws = list(dict.fromkeys(gains["law"]))
+    panels = fig.subplots(1, len(sets), sharex=True, sharey=True)
+    for panel, name in zip(panels, sets, strict=True):
+        for row in gains[gains["set"] == name].itertuples():
+            y = laws.index(row.law)
+            push = row.law.startswith("random")
+            colour = NOISE if push else OURS
+            panel.plot([row.low, row.high], [y, y], color=colour)
+            panel.plot(row.gain, y, "o", color=colour, **(HOLLOW if push else {}))
+            _number(panel, row, y, colour)
+        _level(panel)
+        panel.set_title(name, fontsize=10.5)
+    panels[0].set_yticks(range(len(laws)), laws)
+    panels[0].set(ylim=(len(laws) - 0.6, -0.8), xlim=(-31, 74), xticks=(-20, 0, 20, 40))
+    fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
+    return fig
+
+
+def prices_table(gains: pd.DataFrame, sets: Sequence[str]) -> Table:
+    """The same in numbers."""
+    rows = []
+    for law, of in gains.groupby("law", sort=False):
+        between = {row.set: _between(row.gain, row.low, row.high) for row in of.itertuples()}
+        record = {"law": law.replace("\n", " ")}
+        rows.append(record | {key.replace("\n", " "): between[key] for key in sets})
+    return table(rows, "Points over no control, with 95 % intervals; 200 pairs a set", folded=True)
+
+
+# --- Table 3: which terms -----------------------------------------------------------------------
+
+
+def four_schemes(over_p: pd.DataFrame, totals: Mapping[str, Sequence[float]]) -> Figure:
+    """Accuracy of four schemes over that of P, a model a panel, a line an attack.
+
+    over_p: columns model, attack, scheme, points. totals: strengths of the schemes, by model.
+    """
+    fig = Figure(figsize=(WIDTH, 5.4), layout="constrained")
+    panels = fig.subplots(2, 3, sharey=True)
+    for panel, (model, of) in zip(panels.flat, over_p.groupby("model", sort=False), strict=False):
+        ours = "ours" in model
+        for attack, line in of.groupby("attack", sort=False):
+            points = line.set_index("scheme")["points"][list(SCHEMES)]
+            style = dict(color=OURS if ours else PAPER, marker=ATTACKS.get(attack, "o"))
+            if attack == "clean":
+                style = dict(color=INK, linestyle="--", marker="o", **HOLLOW)
+            panel.plot(range(4), points, markersize=5.5, linewidth=1.3, **style)
+        names = [f"{s}\n{total:g}" for s, total in zip(SCHEMES, totals[model], strict=True)]
+        panel.set_xticks(range(4), names, fontsize=8.5)
+        panel.axhline(0, color=INK, linewidth=0.8, zorder=0)
+        panel.grid(axis="x", visible=False)
+        panel.set_title(model, fontsize=10.5, weight="bold" if ours else "normal")
+        panel.set_xlim(-0.3, 3.3)
+    for panel in panels.flat[over_p["model"].nunique() :]:
+        panel.set_axis_off()
+    handles = [_mark(name, INK, shape) for name, shape in ATTACKS.items()]
+    handles.append(Line2D([], [], color=PAPER, label="the paper, attacked"))
+    handles.append(Line2D([], [], color=OURS, label="ours, attacked"))
+    handles.append(
+        Line2D([], [], color=INK, linestyle="--", marker="o", label="ours, clean", **HOLLOW)
+    )
+    panels.flat[-1].legend(handles=handles, loc="center", fontsize=9.5, borderpad=0)
+    fig.supylabel("points of accuracy, over P", fontsize=10.5)
+    fig.supxlabel("scheme, and the sum of its strengths", fontsize=10.5)
+    return fig
+
+
+# --- The step taken apart -----------------------------------------------------------------------
+
+
+def steps(gains: pd.DataFrame) -> Figure:
+    """Steps from control to control, an attack a panel; columns step, attack, gain, low, high."""
+    fig = Figure(figsize=(WIDTH, 3.5), layout="constrained")
+    attacks = list(dict.fromkeys(gains["attack"]))
+    names = list(dict.fromkeys(gains["step"]))
+    panels = fig.subplots(1, len(attacks), sharex=True, sharey=True)
+    for panel, attack in zip(panels, attacks, strict=True):
+        for row in gains[gains["attack"] == attack].itertuples():
+            y = names.index(row.step)
+            panel.plot([row.low, row.high], [y, y], color=OURS)
+            panel.plot(row.gain, y, "o", color=OURS, **({} if _shown(row) else HOLLOW))
+            _number(panel, row, y, OURS)
+        _level(panel)
+        panel.set_title(attack, fontsize=10.5)
+    panels[0].set_yticks(range(len(names)), names, fontsize=9.5)
+    panels[0].set(ylim=(len(names) - 0.5, -0.8), xlim=(-19, 46), xticks=(-15, 0, 15))
+    fig.supxlabel("points of accuracy gained by the step", fontsize=10.5)
+    return fig
+
+
+def steps_table(gains: pd.DataFrame) -> Table:
+    """The same in numbers, with the rows that were won and lost."""
+    rows = []
+    for row in gains.itertuples():
+        step = row.step.replace("\n", " ")
+        between = _between(row.gain, row.low, row.high)
+        rows.append({"step": step, "attack": row.attack, "points": between})
+        rows[-1] |= {"won": row.won, "lost": row.lost}
+    return table(rows, "The steps, with 95 % intervals", folded=True)
+
+
+# --- One total strength, three sets of sentences ------------------------------------------------
+
+
+def equal_total(means: pd.DataFrame) -> Figure:
+    """Schemes against P at one total, three trainings a row.
+
+    means: columns data, scheme, training, text, gain, low, high.
+    """
+    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    texts = list(dict.fromkeys(means["text"]))
+    sets = list(dict.fromkeys(means["data"]))
+    schemes = list(dict.fromkeys(means["scheme"]))
+    panels = fig.subplots(1, len(texts), sharey=True, width_ratios=(24, 18))
+    places = [len(schemes) * k + 0.4 * k for k in range(len(sets))]
+    for panel, text in zip(panels, texts, strict=True):
+        for row in means[means["text"] == text].itertuples():
+            k = list(TRAININGS).index(row.training)
+            y = places[sets.index(row.data)] + schemes.index(row.scheme) + 0.24 * (k - 1)
+            style = {} if _shown(row) else HOLLOW
+            panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=1.3)
+            panel.plot(row.gain, y, TRAININGS[row.training], color=OURS, markersize=5.5, **style)
+        for place in places[1:]:
+            panel.axhline(place - 0.7, color=INK, linewidth=0.6, alpha=0.6)
+        _level(panel)
+        panel.set_title(text, fontsize=10.5)
+    rows = [f"{data}  {scheme}" for data in sets for scheme in schemes]
+    heights = [place + k for place in places for k in range(len(schemes))]
+    panels[0].set_yticks(heights, rows)
+    panels[0].set_ylim(heights[-1] + 0.6, -0.6)
+    handles = [_mark(name, OURS, shape) for name, shape in TRAININGS.items()]
+    fig.legend(handles=handles, loc="outside upper center", ncols=3)
+    fig.supxlabel("points of accuracy, over P", fontsize=10.5)
+    return fig
+
+
+def equal_total_table(means: pd.DataFrame) -> Table:
+    """The same in numbers."""
+    rows = []
+    for row in means.itertuples():
+        place = {"data": row.data, "scheme": row.scheme, "training": row.training}
+        rows.append(place | {"text": row.text, "over P": _between(row.gain, row.low, row.high)})
+    return table(rows, "Points over P at the same total, with 95 % intervals", folded=True)
+
+
+# --- Table 4: formula or iteration --------------------------------------------------------------
+
+LINES = {  # control: name in the legend, marker, line, whether hollow
+    "no control": ("no control", "", ":", False),
+    "formula": ("formula", "o", "-", False),
+    "PMP": ("PMP (ours: running cost)", "D", "--", False),
+    "PMP, running cost": ("", "D", "--", False),
+    "PMP, relaxed cost": ("PMP, relaxed cost", "s", "--", True),
+    "formula × 0.72": ("formula × 0.72", "o", "-", True),
+}
+
+
+def formula_or_search(cells: pd.DataFrame) -> Figure:
+    """Accuracy against the threshold, a model a row; clean text left, attacked text right.
+
+    cells: columns model, control, threshold, text (clean or attacked), accuracy.
+    """
+    models = list(dict.fromkeys(cells["model"]))
+    fig = Figure(figsize=(WIDTH, 8.2), layout="constrained")
+    heights = [3 if "ours" in model else 2 for model in models]
+    grid = fig.subplots(len(models), 2, sharex=True, sharey=True, height_ratios=heights)
+    for (name, text), of in cells.groupby(["model", "text"], sort=False):
+        panel = grid[models.index(name), int(text == "attacked")]
+        for control, line in of.groupby("control", sort=False):
+            style = _line(control, OURS if "ours" in name else PAPER)
+            panel.plot(line["threshold"], line["accuracy"], markersize=5.5, linewidth=1.5, **style)
+        panel.set_title(f"{name}: {text}", fontsize=10.5, loc="left")
+        panel.set(xlim=(99.9, 84.1), ylim=(15, 97), xticks=(99, 95, 90, 85))
+    handles = [
+        Line2D([], [], label=label, **_line(control, OURS))
+        for control, (label, *_) in LINES.items()
+        if label
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9.5)
+    fig.supxlabel("threshold: share of the variance that each subspace holds, %", fontsize=10.5)
+    fig.supylabel("accuracy, %", fontsize=10.5)
+    return fig
+
+
+def _line(control: str, colour: str) -> dict:
+    """How the line of a control looks."""
+    _, marker, dashes, hollow = LINES[control]
+    colour = INK if control == "no control" else colour
+    return dict(color=colour, marker=marker, linestyle=dashes) | (HOLLOW if hollow else {})
+
+
+def formula_or_search_table(cells: pd.DataFrame) -> Table:
+    """The same in numbers."""
+    keys = ["model", "control", "threshold", "text"]
+    wide = cells.set_index(keys)["accuracy"].unstack("text", sort=False).reset_index()
+    records = wide[["model", "control", "threshold", "clean", "attacked"]].to_dict("records")
+    return table(records, "Accuracy in %, the paper's and ours", digits=1, folded=True)
+
+
+# --- The price of formula and iteration ---------------------------------------------------------
+
+
+def price_lines(points: pd.DataFrame, none: tuple[float, float]) -> Figure:
+    """Clean accuracy against attacked, a mark a price, a threshold a panel.
+
+    points: columns control, threshold, price, clean, attacked. none: both without control.
+    """
+    fig = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    panels = fig.subplots(1, 2, sharex=True, sharey=True)
+    for panel, (threshold, of) in zip(panels, points.groupby("threshold", sort=False), strict=True):
+        for control, line in of.groupby("control", sort=False):
+            marker, dashes, style = PRICED[control]
+            look = dict(color=OURS, marker=marker, linestyle=dashes, markersize=6) | style
+            panel.plot(line["clean"], line["attacked"], label=control, **look)
+            if control == "formula":
+                for row in line.itertuples():
+                    _price(panel, row)
+        panel.plot(*none, "*", color=INK, markersize=12, label="no control", linestyle="")
+        panel.set_title(f"threshold {threshold} %", fontsize=10.5)
+    panels[0].set(xlim=(31, 95), ylim=(18, 56))
+    fig.supxlabel("clean accuracy, %", fontsize=10.5)
+    fig.supylabel("mean of four attacks, %", fontsize=10.5)
+    fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return fig
+
+
+PRICED = {  # control: marker, line, more
+    "formula": ("o", "-", {}),
+    "PMP, running cost": ("D", "", {}),
+    "PMP, relaxed cost": ("s", ":", HOLLOW),
+}
+
+
+def _price(plot: Axes, row) -> None:
+    """The price beside a mark of the formula: the low ones above it, the high ones to the right."""
+    low = row.price < 0.05
+    offset = (7, -4) if row.price > 0.5 else (0, 7)
+    side = "right" if low else "left"
+    style = dict(textcoords="offset points", ha=side, fontsize=9, color=OURS)
+    plot.annotate(f"{row.price:g}", (row.clean, row.attacked), offset, **style)
+
+
+# --- Laws and prices ----------------------------------------------------------------------------
+
+
+def _rows(laws: Sequence[str], prices: Sequence[float]) -> tuple[dict, list[float], list[str]]:
+    """Heights of (law, price); and of the tick labels, a law's name over its prices."""
+    heights: dict[tuple[str, float], float] = {}
+    ticks: list[float] = []
+    labels: list[str] = []
+    y = 0.0
+    for law in laws:
+        ticks.append(y)
+        labels.append(law)
+        for price in prices:
+            y += 1
+            heights[law, price] = y
+            ticks.append(y)
+            labels.append(f"c = {price:g}")
+        y += 1.25
+    return heights, ticks, labels
+
+
+def _label_rows(plot: Axes, ticks: Sequence[float], labels: Sequence[str]) -> None:
+    plot.set_yticks(ticks, labels, fontsize=9)
+    for label in plot.get_yticklabels():
+        if not label.get_text().startswith("c ="):
+            label.set(weight="bold")
+    plot.set_ylim(ticks[-1] + 0.7, -0.7)
+
+
+def law_grid(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+    """Gains over no control, a set a panel, laws and prices down; titles: of each set.
+
+    gains: columns law, price, set, gain, low, high, push (a random push of that length).
+    """
+    laws = list(dict.fromkeys(gains["law"]))
+    heights, ticks, labels = _rows(laws, list(dict.fromkeys(gains["price"])))
+    fig = Figure(figsize=(WIDTH, 8.4), layout="constrained")
+    panels = fig.subplots(2, -(-len(titles) // 2), sharex=True, sharey=True)
+    for panel, (key, title) in zip(panels.flat, titles.items(), strict=False):
+        colour = SEEN if key.startswith("adaptive") else OURS
+        for row in gains[gains["set"] == key].itertuples():
+            y = heights[row.law, row.price]
+            panel.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
+            panel.plot(row.gain, y, "o", color=colour, markersize=4.5)
+            panel.plot(row.push, y, "D", color=NOISE, markersize=5, **HOLLOW)
+        _level(panel)
+        panel.set_title(title, fontsize=10)
+        _label_rows(panel, ticks, labels)
+    for panel in panels.flat[len(titles) :]:
+        panel.set_axis_off()
+    handles = [
+        _mark("law", OURS, "o"),
+        _mark("law, the attacker sees it", SEEN, "o"),
+        _mark("random push of its length", NOISE, "D", **HOLLOW),
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9, columnspacing=1)
+    fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
+    return fig
+
+
+def law_grid_table(gains: pd.DataFrame, titles: Mapping[str, str]) -> Table:
+    """The same in numbers, with the word for each."""
+    rows = []
+    for row in gains.itertuples():
+        record = {"law": row.law, "c": f"{row.price:g}", "set": titles[row.set].replace("\n", " ")}
+        record |= {"points": _between(row.gain, row.low, row.high), "word": row.answer}
+        rows.append(record | {"random push": None if np.isnan(row.push) else signed(row.push)})
+    title = "Points over no control, with 95 % intervals"
+    return table(rows, title, folded=True)
+
+
+def kept_and_lost(told: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
+    """Area under the curve, then the accuracy on some sets before and after new biases.
+
+    told: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row "none"
+    is drawn as lines. sets: titles of the sets.
+    """
+    none = told[told["law"] == "none"].iloc[0]
+    laws = told[told["law"] != "none"]
+    names = list(dict.fromkeys(laws["law"]))
+    heights, ticks, labels = _rows(names, list(dict.fromkeys(laws["price"])))
+    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    area, *shares = fig.subplots(1, 1 + len(sets), sharey=True)
+    for _, row in laws.iterrows():
+        y = heights[row["law"], row["price"]]
+        area.plot([none["auc"], row["auc"]], [y, y], color=OURS, linewidth=1.5)
+        area.plot(row["auc"], y, "o", color=OURS, markersize=5)
+        area.plot(row["push"], y, "D", color=NOISE, markersize=5, **HOLLOW)
+        for plot, key in zip(shares, sets, strict=True):
+            before, after = row[key], row[f"{key}, new biases"]
+            plot.plot([before, after], [y, y], color=OURS, linewidth=1.5)
+            plot.plot(before, y, "o", color=OURS, markersize=5)
+            plot.plot(after, y, "s", color=OURS, markersize=5.5, **HOLLOW)
+    area.axvline(none["auc"], color=INK, linewidth=1)
+    area.set_title("told apart: area", fontsize=10)
+    for plot, (key, title) in zip(shares, sets.items(), strict=True):
+        plot.axvline(none[key], color=INK, linewidth=1)
+        plot.axvline(none[f"{key}, new biases"], color=INK, linewidth=1, linestyle="--")
+        plot.set_title(title, fontsize=10)
+        plot.set_xlabel("accuracy, %", fontsize=10)
+    for plot in (area, *shares):
+        plot.grid(axis="y", visible=False)
+        plot.tick_params(axis="y", length=0)
+    _label_rows(area, ticks, labels)
+    handles = [
+        _mark("law, as it answers", OURS, "o"),
+        _mark("with biases fitted anew", OURS, "s", **HOLLOW),
+        _mark("random push of its length", NOISE, "D", **HOLLOW),
+        Line2D([], [], color=INK, linewidth=1, label="no control (dashed: biases anew)"),
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
+    return fig
+
+
+def kept_and_lost_table(told: pd.DataFrame, sets: Mapping[str, str]) -> Table:
+    """The same in numbers."""
+    rows = []
+    for _, row in told.iterrows():
+        price = "" if np.isnan(row["price"]) else f"{row['price']:g}"
+        record = {"law": row["law"], "c": price, "area": f"{row['auc']:.3f}"}
+        record["area, random push"] = None if np.isnan(row["push"]) else f"{row['push']:.3f}"
+        for key, title in sets.items():
+            record[title] = row[key]
+            record[f"{title}, biases anew"] = row[f"{key}, new biases"]
+        rows.append(record)
+    title = "Area under the curve (before the edit, label lost), and accuracies in %"
+    return table(rows, title, digits=1, folded=True)
