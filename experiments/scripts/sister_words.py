@@ -52,7 +52,7 @@ def main() -> None:
         "P 99 %": controller.retune(scheme="P", variance=0.99, c=1e-3),
         "P-D 99 %": controller.retune(scheme="PD", variance=0.99, c=1e-3),
         "Terminal both": load_control("minilm-nli-terminal", model),
-        "encoding": None,
+        "encoding": encoding,
     }
     laws["P-D 99 %: noise 0"] = Placebo(laws["P-D 99 %"], "noise", 0)
     examples = {}
