@@ -1,1 +1,7 @@
-"""One flat script a recorded result; its constants are its configuration."""
+"""Flat scripts, one a recorded result: python -m experiments.scripts.NAME."""
+
+SCRIPTS = {  # by the name of the result
+    "control-laws-sick-test-minilm-nli": "control_laws",
+    "encoding-words-snli-test-minilm-nli": "encoding_words",
+    "sisters-snli-test-minilm-nli": "sister_words",
+}

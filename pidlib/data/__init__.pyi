@@ -1,6 +1,7 @@
 from .batches import (
     Batch as Batch,
     batches as batches,
+    encode as encode,
 )
 from .edits import (
     Edit as Edit,

@@ -53,7 +53,31 @@ def encode(
     max_length: int = MAX_LENGTH,
     device: torch.device | str | None = None,
 ) -> dict[str, torch.Tensor]:
-    """The rows as the arguments (B, l) of a model's forward, on a device."""
+    """Return rows as what a model's forward takes: one padded batch of tokens.
+
+    Parameters
+    ----------
+    tokenizer : the model's own
+    rows : rows of any kind that `PIDController.fit` takes
+    max_length : int, tokens per row; longer rows are cut
+    device : torch.device, optional
+
+    Returns
+    -------
+    dict of str to (B, l) tensor
+
+    Raises
+    ------
+    ValueError
+        No rows, rows of another kind, or pairs and single sentences mixed.
+
+    Examples
+    --------
+    >>> from pidlib import load_model
+    >>> model, tokenizer = load_model("minilm-nli")
+    >>> encode(tokenizer, [{"premise": "A dog runs.", "hypothesis": "It runs."}])["input_ids"].shape
+    torch.Size([1, 10])
+    """
     inputs = tokenizer(*texts(rows), max_length=max_length, **_SETTINGS)
     return {key: value.to(device=device) for key, value in inputs.items()}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from experiments.experiment import CONFIGS, EXPERIMENTS, frozen, known_names, read_experiment
+from experiments.scripts import SCRIPTS
 from pidbook.evaluation.results import configuration_hash, read_result
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
@@ -19,7 +21,14 @@ NO_LONGER = {"bench": {"pairs"}}  # settings of what was measured then, beside w
 
 
 def test_every_result_has_a_configuration_or_is_frozen():
-    assert sorted([*known_names(), *frozen()]) == RECORDED
+    assert sorted([*known_names(), *frozen(), *SCRIPTS]) == RECORDED
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_stands_where_its_result_says(name):
+    result = read_result(RESULTS / f"{name}.json")
+    assert result["command"] == f"python -m experiments.scripts.{SCRIPTS[name]}"
+    assert callable(import_module(f"experiments.scripts.{SCRIPTS[name]}").main)
 
 
 @pytest.mark.parametrize("name", known_names())

@@ -55,16 +55,17 @@ def test_one_word_becomes_wider_or_a_number_smaller(wordnet_files):
 
 def test_a_noun_becomes_a_sister_of_its_group_and_nothing_wider(wordnet_files):
     wordnet = WordNet(wordnet_files)
-    groups = {"ball": ("ball", "football", "basketball"), "dog": ("dog", "hound")}
-    row = {"premise": "A boy throws a football to a dog.", "hypothesis": "x", "label": 1}
-    both = {"premise": "A boy throws a football, a girl a basketball.", "hypothesis": "x"}
-    rows = [row, both | {"label": 1}, row | {"premise": "Nobody throws a football."}]
+    groups = {"instrument": ("instrument", "guitar", "violin"), "dog": ("dog", "hound")}
+    row = {"premise": "A boy shows a guitar to a dog.", "hypothesis": "x", "label": 1}
+    both = {"premise": "A boy has a guitar, a girl a violin.", "hypothesis": "x", "label": 1}
+    rows = [row, both, row | {"premise": "Nobody shows a guitar."}]
     (edit,) = sisters(rows, range(3), wordnet, groups, seed=0)
-    assert edit[:2] == (0, "premise") and edit.replacement == "basketball"
+    assert edit[:2] == (0, "premise") and edit.replacement == "violin"
     assert sisters(rows, [0], wordnet, groups, seed=0) == [edit]
-    assert are_apart("football", "basketball", wordnet)
-    for wider in (("football", "ball"), ("hound", "dog"), ("dog", "dog"), ("dog", "quickly")):
-        assert not are_apart(*wider, wordnet)
+    assert are_apart("guitar", "violin", wordnet)
+    persons = ("boy", "girl")
+    for pair in (("guitar", "instrument"), ("hound", "dog"), ("dog", "dog"), persons):
+        assert not are_apart(*pair, wordnet)
 
 
 def test_biases_and_a_temperature_are_found_again():
