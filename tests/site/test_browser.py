@@ -161,7 +161,7 @@ def test_page_is_drawn_and_asks_nobody(leaf):
     assert leaf.wrong == []
 
 
-def test_pictures_lead_on_the_chapters_on_models(leaf):
+def test_no_page_shows_long_printouts_or_tables(leaf):
     assert shape.faults(leaf.name, leaf.page.evaluate(shape.MEASURE)) == []
 
 
