@@ -2,6 +2,7 @@
 
 SCRIPTS = {  # by the name of the result
     "control-laws-sick-test-minilm-nli": "control_laws",
+    "control-laws-again-sick-test-minilm-nli": "control_laws_again",
     "encoding-words-snli-test-minilm-nli": "encoding_words",
     "sisters-snli-test-minilm-nli": "sister_words",
 }
