@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from copy import deepcopy
 from functools import cache
@@ -19,6 +20,8 @@ from contents import in_toc
 
 SVG, HTML = "image/svg+xml", "text/html"
 FOLDED = '<details class="book-numbers">'
+OPEN = FOLDED.replace(">", " open>")
+LONGEST = 24  # rows of a table that is opened
 
 
 class FromChapter(SphinxDirective):
@@ -54,13 +57,19 @@ class FromChapter(SphinxDirective):
                     content = chosen(content, self.options["choose"].split(", "))
                 shown = box(kind, content, cell)
                 if "unfold" in self.options:
-                    shown = shown.replace(FOLDED, FOLDED.replace(">", " open>"))
+                    shown = unfolded(shown)
                 figure += nodes.raw(text=shown, format="html")
         lines = list(self.content)
         if "own" in self.options:
             lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]
         figure += caption(self, "\n".join(lines))
         return [figure]
+
+
+def unfolded(html: str) -> str:
+    """A table of numbers, open where it is not too long for that."""
+    rows = re.search(r"\((\d+) rows?\)</summary>", html)
+    return html.replace(FOLDED, OPEN) if rows and int(rows[1]) <= LONGEST else html
 
 
 @cache
