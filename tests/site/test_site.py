@@ -345,6 +345,24 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert changes[2]["edited"].interval()[1] > 0 > changes[2]["counterfactual"].interval()[1]
 
 
+def test_front_page_tells_of_the_other_laws(site):
+    text = " ".join(soup("book/intro").select_one("article").get_text().split())
+    again = read_result(RESULTS / "control-laws-again-sick-test-minilm-nli.json")
+    right = {name: of["adaptive textfooler"]["right"] for name, of in again["counts"].items()}
+    gains = [100 * (k - right["none"]) / 700 for name, k in right.items() if name != "none"]
+    ends = f"{min(gains):+.1f} and {max(gains):+.1f}".replace("-", "\N{MINUS SIGN}")
+    assert f"lie between {ends} points on {again['data']['n']} pairs" in text
+    grid = read_result(RESULTS / "control-laws-sick-test-minilm-nli.json")["counts"]
+    lost = {
+        name: of["lost"]["right"] / 10 - grid["none"]["lost"]["right"] / 10
+        for name, of in grid.items()
+    }
+    said = [-lost[name] for name in ("D, c 0.001", "P-D, c 0.001", "P-D, c 1")]
+    assert [f"{points:.0f}" for points in said] == ["36", "7", "2"]
+    assert "D alone loses 36 points there, P-D 7, at the price 1 P-D loses 2, and P nothing" in text
+    assert min(lost[f"P, c {c}"] for c in ("0.001", "0.1", "1")) > 0
+
+
 def test_front_page_counts_the_claims(site):
     count = Counter(claim.verdict for claim in claims())
     holds, partly, fails, open_ = (count[verdict] for verdict in VERDICTS)
