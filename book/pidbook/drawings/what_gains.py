@@ -90,7 +90,12 @@ def verdict(points: pd.DataFrame) -> Figure:
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
     plot.text(
-        15.6, 8.0, "the best corner:\ngains, keeps the contrast set", ha="right", va="top", style="italic"
+        15.6,
+        8.0,
+        "the best corner:\ngains, keeps the contrast set",
+        ha="right",
+        va="top",
+        style="italic",
     )
     plot.text(15.6, -19.1, "gains, and pays", ha="right", va="bottom", style="italic")
     for _, row in points.iterrows():
