@@ -205,8 +205,10 @@ def moved_table(lines: Mapping[tuple[str, str], np.ndarray]) -> Table:
 
 def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
     """Above: share outside (subspace by vectors), %. Below: transfer and adaptive, with intervals."""
-    fig = Figure(figsize=(5.8, 5.8), layout="constrained")
-    upper, lower = fig.subplots(2, 1, height_ratios=(7.2, 3.4))
+    attacks = twice.groupby("attack", sort=False)
+    heights = (7.2, 1.7 * len(attacks))
+    fig = Figure(figsize=(5.8, 0.547 * sum(heights)), layout="constrained")
+    upper, lower = fig.subplots(2, 1, height_ratios=heights)
     inks = {"replaced word": LOSS, "two clean words": INK, "random vector": NOISE}
     ticks = {}
     y = 0.0
@@ -221,15 +223,19 @@ def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
             y += 1
     upper.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
     upper.set(xlim=(0, 100), xlabel="share of the squared length outside, %")
-    for y, row in zip((0, 0.55, 1.5, 2.05), twice.itertuples(), strict=False):
-        ink = SEEN if row.attacker == "adaptive" else OURS
-        lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
-        lower.plot(row.share, y, "o", color=ink, markersize=7.5)
-        lower.text(row.high + 0.3, y, row.attacker, va="center", color=ink)
-    attacks = list(dict.fromkeys(twice["attack"]))
-    lower.set(yticks=(0.27, 1.77), yticklabels=attacks, ylim=(2.45, -0.4))
-    lower.set(xlim=(0, 20), xlabel="replaced word, mean of P and D: the same share, %")
-    lower.set_xticks(range(0, 21, 5))
+    ticks = {}
+    for g, (attack, rows) in enumerate(attacks):
+        for k, row in enumerate(rows.itertuples()):
+            y = 1.5 * g + 0.55 * k
+            ink = SEEN if row.attacker == "adaptive" else OURS
+            lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
+            lower.plot(row.share, y, "o", color=ink, markersize=7.5)
+            lower.text(row.high + 0.3, y, row.attacker, va="center", color=ink)
+        ticks[1.5 * g + 0.275 * (len(rows) - 1)] = attack
+    lower.set(yticks=list(ticks), yticklabels=list(ticks.values()))
+    lower.set(xlim=(0, max(20, 1.35 * twice["high"].max())), ylim=(1.5 * len(attacks) - 0.55, -0.4))
+    lower.set_xlabel("replaced word, mean of P and D: the same share, %")
+    lower.locator_params(axis="x", nbins=5)
     for plot in (upper, lower):
         plot.grid(visible=False)
     return fig

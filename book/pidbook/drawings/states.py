@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, OURS, PALETTE, Table, table
+from pidbook.figures import INK, OURS, PALETTE, Table, name_ends, table
 
 LOOKS = {  # of the states, their running sums and their changes, as in chapter 2
     "P": dict(color=PALETTE[2], marker="o", linestyle="-"),
@@ -73,7 +73,9 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
     for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
         row = {"state": f"x_{t}", "rows, positions, width": str(shape)}
         rows.append(row | {"mean length": length})
-    return table(rows, "States of two pairs", digits=1, folded=True)
+    pairs = shapes[0][0]
+    title = f"States of {pairs} pair{'s' if pairs != 1 else ''}"
+    return table(rows, title, digits=1, folded=True)
 
 
 # --- The paper's Table 7 ------------------------------------------------------------------------
@@ -192,24 +194,23 @@ def angles_table(measured: Mapping[int, np.ndarray], random: Mapping[int, np.nda
 # --- A broken word ------------------------------------------------------------------------------
 
 
-def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray) -> Figure:
-    """Length of the push in % of the state's, (T,) each: the word intact and broken, other tokens."""
+def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, law: str) -> Figure:
+    """Length of a law's push in % of the state's, (T,) each: the word intact and broken, the rest."""
+    top = 1.15 * max(line.max() for line in (intact, broken, rest))
     fig = Figure(figsize=(5.8, 4.1), layout="constrained")
-    plot = fig.add_subplot(ylim=(0, 47), ylabel="length of the push, % of the state's")
+    plot = fig.add_subplot(ylim=(0, top), ylabel=f"length of the push by {law}, % of the state's")
     plot.fill_between(range(len(broken)), intact, broken, color=OURS, alpha=0.13, linewidth=0)
-    plot.plot(broken, "-D", color=OURS, markersize=8)
+    plot.plot(broken, "-D", color=OURS, markersize=8, label="the word,\nbroken")
     hollow = dict(markerfacecolor="none", markeredgewidth=1.8)
-    plot.plot(intact, "-D", color=OURS, markersize=8, **hollow)
-    plot.plot(rest, "--", color=OURS, linewidth=2)
-    bold = dict(color=OURS, weight="bold")
-    plot.text(0.35, 41, "the word, broken", **bold)
-    plot.text(2.9, 19.2, "the word, intact", **bold)
-    plot.text(1.75, 7, "the rest of the text", **bold)
+    plot.plot(intact, "-D", color=OURS, markersize=8, label="the word,\nintact", **hollow)
+    plot.plot(rest, "--", color=OURS, linewidth=2, label="the rest\nof the text")
     for t, times in enumerate(broken / intact):
-        low = 8 if t == 0 else 2.8
-        place = (t + 0.06 * (t == 0), broken[t] - low)
-        plot.text(*place, f"{times:.1f} ×", ha="center", va="center", color=INK)
+        between = (broken[t] + intact[t]) / 2
+        if abs(broken[t] - intact[t]) < 0.12 * top:  # no room
+            between = max(broken[t], intact[t]) + 0.07 * top
+        plot.text(t, between, f"{times:.1f} ×", ha="center", va="center", color=INK)
     _states(plot, len(broken))
+    name_ends(plot, least=0.16)
     return fig
 
 
