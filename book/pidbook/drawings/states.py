@@ -132,17 +132,17 @@ def clean_lengths(
 ) -> Figure:
     """Lengths in % of a clean state's, (T,) each: outside P, outside D, the push, outside a random one."""
     fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot(ylim=(0, 63), ylabel="length, % of the state's")
-    plot.plot(random, color=INK, linestyle=":", linewidth=2)
-    plot.plot(changes, markersize=9, linewidth=2.2, **LOOKS["D"])
-    plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2)
-    plot.plot(states, markersize=5, linewidth=2.2, **LOOKS["P"])
-    bold = dict(weight="bold", va="center")
-    plot.text(1.2, 55, "outside a random subspace of D's size", color=INK, va="center")
-    plot.text(2.25, 40.5, "outside the changes (D)", color=LOOKS["D"]["color"], **bold)
-    plot.text(0.95, 25.5, "push (P-D)", color=OURS, **bold)
-    plot.text(1.75, 5.5, "outside the states (P)", color=LOOKS["P"]["color"], **bold)
+    top = 1.08 * max(line.max() for line in (states, changes, push, random))
+    plot = fig.add_subplot(ylim=(0, top), ylabel="length, % of the state's")
+    name = "outside a random\nsubspace of D's size"
+    plot.plot(random, color=INK, linestyle=":", linewidth=2, label=name)
+    name = "outside the\nchanges (D)"
+    plot.plot(changes, markersize=9, linewidth=2.2, label=name, **LOOKS["D"])
+    plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2, label="push (P-D)")
+    name = "outside the\nstates (P)"
+    plot.plot(states, markersize=5, linewidth=2.2, label=name, **LOOKS["P"])
     _states(plot, len(states))
+    name_ends(plot, least=0.13)
     return fig
 
 
@@ -208,7 +208,8 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, law: 
         between = (broken[t] + intact[t]) / 2
         if abs(broken[t] - intact[t]) < 0.12 * top:  # no room
             between = max(broken[t], intact[t]) + 0.07 * top
-        plot.text(t, between, f"{times:.1f} ×", ha="center", va="center", color=INK)
+        place = (0.06, "left") if t == 0 else (t, "center")
+        plot.text(place[0], between, f"{times:.1f} ×", ha=place[1], va="center", color=INK)
     _states(plot, len(broken))
     name_ends(plot, least=0.16)
     return fig
