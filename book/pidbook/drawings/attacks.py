@@ -223,6 +223,7 @@ def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
             y += 1
     upper.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
     upper.set(xlim=(0, 100), xlabel="share of the squared length outside, %")
+    right = max(20, 1.35 * twice["high"].max())
     ticks = {}
     for g, (attack, rows) in enumerate(attacks):
         for k, row in enumerate(rows.itertuples()):
@@ -230,10 +231,10 @@ def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
             ink = SEEN if row.attacker == "adaptive" else OURS
             lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
             lower.plot(row.share, y, "o", color=ink, markersize=7.5)
-            lower.text(row.high + 0.3, y, row.attacker, va="center", color=ink)
+            lower.text(row.high + 0.015 * right, y, row.attacker, va="center", color=ink)
         ticks[1.5 * g + 0.275 * (len(rows) - 1)] = attack
     lower.set(yticks=list(ticks), yticklabels=list(ticks.values()))
-    lower.set(xlim=(0, max(20, 1.35 * twice["high"].max())), ylim=(1.5 * len(attacks) - 0.55, -0.4))
+    lower.set(xlim=(0, right), ylim=(1.5 * len(attacks) - 0.55, -0.4))
     lower.set_xlabel("replaced word, mean of P and D: the same share, %")
     lower.locator_params(axis="x", nbins=5)
     for plot in (upper, lower):
