@@ -25,7 +25,6 @@ from pidbook.evaluation.contrast import RESULT, heard
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import answers, gains_over_none
-from pidlib.evaluation.statistics import compare
 from sources import RESULTS, files_of
 
 PAGES = pages()
@@ -456,16 +455,3 @@ def test_how_to_run_estimates_the_grid(site):
     assert [row[3] for row in table] == [f"{one.model_hours:.1f}" for one in found]
     hours = sum(one.model_hours + one.search_hours for one in found)
     assert f"about {hours:.0f} hours" in soup("book/how-to-run").get_text()
-
-
-def test_the_front_page_says_of_d_what_was_recorded():
-    """P alone loses nothing that shows where one word turns the meaning; P-D does."""
-    result = read_result(RESULTS / "jacobians-snli-test-minilm-nli.json")
-    names = {"P": "P, 0.001", "P-D": "PD, 0.001", "P-D, dear": "PD, 1", "random": "P, 0.001: noise"}
-    over = {label: gains_over_none(result, name) for label, name in names.items()}
-    lost = {label: f"{-100 * of['contrast'].gain:.1f}" for label, of in over.items()}
-    assert over["P"]["contrast"].p > 0.05 and (lost["P-D"], lost["P-D, dear"]) == ("21.0", "9.5")
-    sets = (answers(result, names[of], "textfooler") for of in ("random", "P"))
-    assert compare(*sets).p > 0.05
-    text = soup("book/intro").get_text()
-    assert "P-D loses 21 points, and 9.5" in text and over["P"]["contrast"].n == 200
