@@ -192,6 +192,7 @@ def one_sentence(
         _ringed(plot, beside[place], margin[place], word, side)
     plot.text(-0.35, -0.3, "answered wrongly", color=LOSS, va="top")
     plot.text(-0.35, 0.25, "answered rightly", va="bottom")
+    plot.set_xticks(range(int(swapped.max()) + 1))
     plot.set(xlim=(-0.5, swapped.max() + 0.5), ylim=(margin.min() - 0.8, margin.max() + 1.2))
     return fig
 
