@@ -62,9 +62,9 @@ def captions(
 
     answers: (3, labels) a caption, the probabilities of all answers in these three cases.
     """
-    fig = Figure(figsize=(5.6, 6.2), layout="constrained")
+    fig = Figure(figsize=(5.6, 0.4 + 2.9 * len(written)), layout="constrained")
     fig.get_layout_engine().set(hspace=0.1)
-    panels = fig.subplots(len(written), 1)
+    panels = fig.subplots(len(written), 1, squeeze=False)[:, 0]
     for panel, row, changed, shares in zip(panels, written, attacked, answers, strict=True):
         for y, (share, (_, colour)) in enumerate(zip(shares, LINES, strict=True)):
             right, given = share[row["label"]], share.argmax()
@@ -435,7 +435,7 @@ def sizes_table(gains: pd.DataFrame) -> Table:
     for row in gains.itertuples():
         cells = {"model": row.model, "attack": row.attack}
         cells["transfer"] = signed(row.transfer)
-        cells["over the push"] = with_interval(row.over, row.over_low, row.over_high)
+        cells["over the push"] = with_interval(row.lead, row.lead_low, row.lead_high)
         cells["adaptive"] = with_interval(row.adaptive, row.low, row.high)
         rows.append(cells)
     return table(rows, "Gains in points; brackets: 95 % intervals", folded=False)

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
 
 from pidbook.figures import ESTIMATE, INK, LOSS, NOISE, OURS, Table, heatmap, table
 
@@ -65,14 +66,14 @@ def gains_table(gains: pd.DataFrame, caption: str, columns: Sequence[str] = ()) 
 
 PLACES = {  # of each name, in points from its mark, or in data where a line leads to the mark
     "paper's control": (9, -16, "left"),
-    "solved estimate": (8, 7, "left"),
+    "solved estimate": (9, 14, "left"),
     "trained estimate": (9, -16, "left"),
     "longer-tuned copy": (9, -16, "left"),
-    "encoding + tuned copy": (6, 17, "left"),
-    "encoding": (9, 9, "left"),
-    "corrector + encoding": (3, -20, "center"),
-    "SAFER": (0, 10, "center"),
-    "RanMASK": (0, 10, "center"),
+    "encoding + tuned copy": (-6, 21, "left"),
+    "encoding": (9, 22, "left"),
+    "corrector + encoding": (6, -19, "left"),
+    "SAFER": (5, 26, "left"),
+    "RanMASK": (6, -15, "left"),
 }
 LED = {
     "spelling corrector": (-12.4, 6.0),
@@ -82,26 +83,36 @@ LED = {
 }
 
 
-def verdict(points: pd.DataFrame) -> Figure:
-    """Gain with every swap tried against change on the contrast set, one mark a defence."""
+def verdict(points: pd.DataFrame, allowed: str = "all words") -> Figure:
+    """Gain with every text tried against change on the contrast set, one mark a defence.
+
+    allowed: the swaps that the texts may have, as the results name them.
+    """
     fig = Figure(figsize=(WIDTH, 5.9), layout="constrained")
-    plot = fig.add_subplot(xlim=(-13, 16), ylim=(-19.5, 8.5))
-    plot.axhspan(-2, 8.5, xmin=13 / 29, color=INK, alpha=0.12, linewidth=0)
+    least, most = points["low"].min() - 0.5, points["high"].max() + 0.5
+    left, right = min(-13, least), max(16, most)
+    bottom = min(-19.5, points["change_low"].min() - 1)
+    top = max(8.5, points["change_high"].max() + 1)
+    plot = fig.add_subplot(xlim=(left, right), ylim=(bottom, top))
+    plot.fill_between([0, right], -2, top, color=INK, alpha=0.12, linewidth=0)
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
     plot.text(
-        15.6,
-        8.0,
+        right - 0.4,
+        top - 0.5,
         "the best corner:\ngains, keeps the contrast set",
         ha="right",
         va="top",
         style="italic",
     )
-    plot.text(15.6, -19.1, "gains, and pays", ha="right", va="bottom", style="italic")
+    plot.text(right - 0.4, bottom + 0.4, "gains, and pays", ha="right", va="bottom", style="italic")
     for _, row in points.iterrows():
         _defence(plot, row)
-    plot.set(xlabel="gain with every swap tried, points", xticks=(-10, -5, 0, 5, 10))
-    plot.set(ylabel="change on the contrast set, points", yticks=(-15, -10, -5, 0, 5))
+    tried = "every swap" if allowed == "all words" else f"every swap of {allowed}"
+    plot.set(xlabel=f"gain with {tried} tried, points", xlim=(left, right))
+    plot.set(ylabel="change on the contrast set, points", ylim=(bottom, top))
+    for axis in (plot.xaxis, plot.yaxis):
+        axis.set_major_locator(MultipleLocator(5))
     plot.grid(visible=False)
     hollow = dict(color=INK, markerfacecolor="none", linestyle="", markersize=7)
     marks = [
@@ -129,7 +140,7 @@ def _defence(plot: Axes, row: Mapping[str, Any]) -> None:
         lead["relpos"] = (1, 0.5)
         plot.annotate(name, (x, y), LED[name], va="center", fontsize=10, arrowprops=lead)
     else:
-        right, up, side = PLACES[name]
+        right, up, side = PLACES.get(name, (9, 9, "left"))
         place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10)
         plot.annotate(name, (x, y), (right, up), **place)
 
@@ -167,33 +178,34 @@ def one_sentence(
         plot.plot(beside[shown], margin[shown], "o", **dots)
     plot.plot(swapped[path], margin[path], "-o", color=INK, linewidth=3, markersize=7)
     plot.axhline(0, color=INK, linewidth=1)
-    end = path[-2]
+    start = path[0]  # in this column there is one dot only
     plot.annotate(
         "greedy search",
-        (swapped[end], margin[end]),
-        (-4, 11),
+        (swapped[start], margin[start]),
+        (-20, 11),
         textcoords="offset points",
         ha="left",
         weight="bold",
     )
-    for place, word in words.items():
-        _ringed(plot, beside[place], margin[place], word)
+    for k, (place, word) in enumerate(words.items()):
+        side = "right" if k % 2 and k < len(words) - 1 else "left"
+        _ringed(plot, beside[place], margin[place], word, side)
     plot.text(-0.35, -0.3, "answered wrongly", color=LOSS, va="top")
     plot.text(-0.35, 0.25, "answered rightly", va="bottom")
-    plot.set(xlim=(-0.5, 5.5), ylim=(margin.min() - 0.8, margin.max() + 1.2))
+    plot.set_xticks(range(int(swapped.max()) + 1))
+    plot.set(xlim=(-0.5, swapped.max() + 0.5), ylim=(margin.min() - 0.8, margin.max() + 1.2))
     return fig
 
 
-def _ringed(plot: Axes, x: float, y: float, word: str) -> None:
-    """A ring round a dot, and its words beside it."""
+def _ringed(plot: Axes, x: float, y: float, word: str, side: str) -> None:
+    """A ring round a dot, and its words on one side of it."""
     colour = LOSS if y <= 0 else INK
     ring = dict(color=colour, markerfacecolor="none", markersize=12, markeredgewidth=1.6)
     plot.plot(x, y, "o", **ring)
     lead = dict(arrowstyle="-", color=INK, linewidth=0.8, shrinkA=2, shrinkB=6)
-    right = 26 if word == "jolly" else -14
-    side = "left" if right > 0 else "right"
-    place = dict(textcoords="offset points", ha=side, va="center", color=colour)
-    plot.annotate(word, (x, y), (right, 8), arrowprops=lead, **place)
+    away, align = (26, "left") if side == "right" else (-14, "right")
+    place = dict(textcoords="offset points", ha=align, va="center", color=colour)
+    plot.annotate(word, (x, y), (away, 8), arrowprops=lead, **place)
 
 
 def one_sentence_table(margin: np.ndarray, swapped: np.ndarray) -> Table:
@@ -238,7 +250,7 @@ def _moved(plot: Axes, level: float, row: Mapping[str, Any], y: float) -> None:
     colour = _colour(row["defence"])
     shown = row["answer"] in SHOWN
     x = level + row["gain"]
-    mark = dict(marker=MARKS[row["defence"]], markersize=7, markeredgewidth=1.5)
+    mark = dict(marker=MARKS.get(row["defence"], "P"), markersize=7, markeredgewidth=1.5)
     plot.plot([level, x], [y, y], color=colour, linewidth=1.6, alpha=0.8)
     plot.plot(x, y, color=colour, markerfacecolor=colour if shown else "none", **mark)
     if shown:
@@ -253,7 +265,7 @@ def _heads(defences: Sequence[str]) -> list[Line2D]:
     line = Line2D([], [], color=INK, marker="|", markersize=14, linestyle="", label="bare model")
     heads = [line]
     for name in defences:
-        mark = dict(color=_colour(name), marker=MARKS[name], linestyle="", markersize=7)
+        mark = dict(color=_colour(name), marker=MARKS.get(name, "P"), linestyle="", markersize=7)
         heads.append(Line2D([], [], label=name, **mark))
     return heads
 
@@ -291,7 +303,9 @@ def panels(
     fig = Figure(figsize=(WIDTH, height), layout="constrained")
     shape = (-(-len(titles) // across), across)
     plots = fig.subplots(*shape, sharex=True, sharey=True, squeeze=False)
-    for plot, title in zip(plots.flat, titles, strict=True):
+    for spare in plots.flat[len(titles) :]:
+        spare.set_axis_off()
+    for plot, title in zip(plots.flat, titles, strict=False):
         plot.axvline(0, **AXIS)
         for _, row in gains[gains["text"] == title].iterrows():
             y = names.index(row["defence"])
@@ -357,8 +371,10 @@ def by_swaps(gains: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(gains["defence"]))
     levels = list(dict.fromkeys(gains["text"]))
     fig = Figure(figsize=(WIDTH, 5.0), layout="constrained")
-    plots = fig.subplots(2, -(-len(names) // 2), sharex=True, sharey=True)
-    for plot, name in zip(plots.flat, names, strict=True):
+    plots = fig.subplots(2, -(-len(names) // 2), sharex=True, sharey=True, squeeze=False)
+    for spare in plots.flat[len(names) :]:
+        spare.set_axis_off()
+    for plot, name in zip(plots.flat, names, strict=False):
         colour = _colour(name)
         plot.axhline(0, **AXIS)
         rows = gains[gains["defence"] == name]
@@ -372,7 +388,8 @@ def by_swaps(gains: pd.DataFrame) -> Figure:
         plot.set_title(f"{name}\n{rows['n'].iloc[0]:,} pairs", fontsize=10)
         plot.set_xticks(range(len(levels)), levels, fontsize=10)
         plot.grid(axis="x", visible=False)
-    plots[0, 0].set(xlim=(-0.5, len(levels) - 0.4), ylim=(-5, 17))
+    ylim = (min(-5, gains["low"].min() - 1), max(17, gains["high"].max() + 1))
+    plots[0, 0].set(xlim=(-0.5, len(levels) - 0.4), ylim=ylim)
     fig.supxlabel("words that may be swapped", fontsize=11, color=INK)
     fig.supylabel("gain, points", fontsize=11, color=INK)
     heads = [
