@@ -19,8 +19,10 @@ from bookfigures import caption
 from contents import in_toc
 
 SVG, HTML = "image/svg+xml", "text/html"
-FOLDED = '<details class="book-numbers">'
-OPEN = FOLDED.replace(">", " open>")
+FOLD = re.compile(
+    r'<details class="book-numbers"><summary>(.*?) \((\d+) rows?\)</summary>(.*?)</details>', re.S
+)
+TITLED = '<p class="book-table-title">{}</p>{}'
 LONGEST = 24  # rows of a table that is opened
 
 
@@ -67,9 +69,8 @@ class FromChapter(SphinxDirective):
 
 
 def unfolded(html: str) -> str:
-    """A table of numbers, open where it is not too long for that."""
-    rows = re.search(r"\((\d+) rows?\)</summary>", html)
-    return html.replace(FOLDED, OPEN) if rows and int(rows[1]) <= LONGEST else html
+    """Tables of numbers without their folds, where they are not too long for that."""
+    return FOLD.sub(lambda m: m[0] if int(m[2]) > LONGEST else TITLED.format(m[1], m[3]), html)
 
 
 @cache
