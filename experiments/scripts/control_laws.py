@@ -129,6 +129,23 @@ def log_odds(logits: np.ndarray) -> np.ndarray:
     return logits[:, ENTAILED] - np.logaddexp(logits[:, 1], logits[:, 2])
 
 
+def attacked_under(
+    law: Any,
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[dict[str, Any]],
+    ids: Sequence[int],
+    log: Path,
+) -> list[dict[str, Any]]:
+    """Return rows as the attack left them under a law; the log is gone on with."""
+    about = {"control": law.summary()} if law else {}
+    chosen = [rows[k] for k in ids]
+    settings = {"ids": list(ids), "log": log, "data": DATA, "about": about}
+    with under(law, model):
+        found = attack(model, tokenizer, chosen, RECIPE, "ppdb", SEED, **settings)
+    return transfer_rows(rows, found)  # an outcome has the place of its row
+
+
 def main() -> None:
     """Run what has not been run, and write the result."""
     started = time.perf_counter()
@@ -146,23 +163,9 @@ def main() -> None:
     weights = victim_sha256(model)
 
     def attacked(name: str, ids: Sequence[int]) -> list[dict[str, Any]]:
-        law = laws.get(name)
-        about = {"control": law.summary()} if law else {}
-        log = RUNS / f"{RECIPE} {name}.jsonl"
-        with under(law, model):
-            found = attack(
-                model,
-                tokenizer,
-                [rows[k] for k in ids],
-                RECIPE,
-                "ppdb",
-                SEED,
-                ids=list(ids),
-                log=log,
-                data=DATA,
-                about=about,
-            )
-        return transfer_rows(rows, found)  # an outcome has the place of its row
+        return attacked_under(
+            laws.get(name), model, tokenizer, rows, ids, RUNS / f"{RECIPE} {name}.jsonl"
+        )
 
     RUNS.mkdir(parents=True, exist_ok=True)
     sets[TRANSFER] = attacked("none", JUDGED)

@@ -24,13 +24,12 @@ from experiments.scripts.control_laws import (
     MODEL,
     RECIPE,
     SEED,
+    attacked_under,
     is_right,
     make_laws,
 )
 from pidbook.evaluation.results import write_result
 from pidbook.evaluation.trial_results import pack
-from pidlib.attacks.attack import attack
-from pidlib.attacks.outcomes import transfer_rows
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import scores, under
 from pidlib.models import load_model
@@ -63,22 +62,9 @@ def main() -> None:
     RUNS.mkdir(parents=True, exist_ok=True)
     right = {}
     for name, law in laws.items():
-        about = {"control": law.summary()} if law else {}
         log = RUNS / f"{RECIPE} {name}.jsonl"
+        texts = attacked_under(law, model, tokenizer, rows, ROWS, log)
         with under(law, model):
-            found = attack(
-                model,
-                tokenizer,
-                [rows[k] for k in ROWS],
-                RECIPE,
-                "ppdb",
-                SEED,
-                ids=list(ROWS),
-                log=log,
-                data=DATA,
-                about=about,
-            )
-            texts = transfer_rows(rows, found)
             right[name] = is_right(scores(model, tokenizer, texts), texts, False)
         print(name, int(right[name].sum()), flush=True)
     key, n = f"adaptive {RECIPE}", len(ROWS)

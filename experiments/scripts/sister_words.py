@@ -2,16 +2,14 @@
 
 python -m experiments.scripts.sister_words
 
-The pairs are drawn from the encoding's own table, so it can get none of them right by whose first
-form it reads as entailed; what do the others get?
+The pairs are drawn from the encoding's own table: it reads both forms of a pair alike, so of none
+can it tell them apart. How many do the others?
 """
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-
-import numpy as np
 
 from experiments.adapters import adapter_record
 from experiments.conditions import COUNTED
@@ -55,20 +53,17 @@ def main() -> None:
         "encoding": encoding,
     }
     laws["P-D 99 %: noise 0"] = Placebo(laws["P-D 99 %"], "noise", 0)
-    examples = {}
+    right = {}
     for name, law in laws.items():
         reads = encoding.before(tokenizer) if name == "encoding" else tokenizer
         with under(law, model):
-            entails = {k: scores(model, reads, of).argmax(axis=1) == 0 for k, of in sets.items()}
-        right = {"before": entails["before"], "sister": ~entails["sister"]}
-        examples[name] = {key: pack(np.asarray(bits)) for key, bits in right.items()}
-        examples[name]["told apart"] = pack(right["before"] & right["sister"])
-        print(name, {key: int(bits.sum()) for key, bits in right.items()}, flush=True)
-    n = len(edits)
-    counts = {
-        name: {key: {"right": int(np.sum(unpacked)), "n": n} for key, unpacked in bits.items()}
-        for name, bits in ((name, _unpacked(of, n)) for name, of in examples.items())
-    }
+            entails = {
+                key: scores(model, reads, pairs).argmax(axis=1) == ENTAILED
+                for key, pairs in sets.items()
+            }
+        right[name] = {"before": entails["before"], "sister": ~entails["sister"]}
+        right[name]["told apart"] = right[name]["before"] & right[name]["sister"]
+        print(name, {key: int(bits.sum()) for key, bits in right[name].items()}, flush=True)
     write_result(
         RESULT,
         command="python -m experiments.scripts.sister_words",
@@ -77,17 +72,16 @@ def main() -> None:
         seed=SEED,
         data={"name": DATA, "n": len(rows), "sha256": fingerprint(rows)},
         model=adapter_record(MODEL),
-        counts=counts,
-        examples=examples,
+        counts={
+            name: {key: {"right": int(bits.sum()), "n": len(edits)} for key, bits in of.items()}
+            for name, of in right.items()
+        },
+        examples={
+            name: {key: pack(bits) for key, bits in of.items()} for name, of in right.items()
+        },
         edits=[list(edit) for edit in edits],
         seconds=time.perf_counter() - started,
     )
-
-
-def _unpacked(packed: dict[str, str], n: int) -> dict[str, np.ndarray]:
-    from pidbook.evaluation.trial_results import unpack
-
-    return {key: unpack(bits, n) for key, bits in packed.items()}
 
 
 if __name__ == "__main__":

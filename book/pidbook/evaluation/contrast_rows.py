@@ -67,27 +67,39 @@ def contrasts(
     """
     spoken: Counter[str] = Counter()
     for premise in {row["premise"] for row in rows}:
-        spoken.update(set(_words(premise)))
+        spoken.update(set(small_words(premise)))
     common = frozenset(word for word, times in spoken.items() if times >= COMMON) - VAGUE
-    edits, edited_pairs = [], set()
+    edits = []
+    for place, which, pair in entailed_pairs(rows, ids):
+        random = np.random.default_rng((seed, place, which))
+        allowed = sorted(set(_allowed(*pair, wordnet, common)))
+        for kind in KINDS:
+            # first the word, then what replaces it: one with many rivals counts no more
+            if places := sorted({k for k, _, of in allowed if of == kind}):
+                k = places[int(random.integers(len(places)))]
+                news = [new for at, new, of in allowed if (at, of) == (k, kind)]
+                new = news[int(random.integers(len(news)))]
+                edits.append(Contrast(place, TEXTS[which], k, new, kind))
+    return edits
+
+
+def entailed_pairs(
+    rows: Sequence[Mapping[str, Any]], ids: Sequence[int]
+) -> Iterator[tuple[int, int, tuple[str, str]]]:
+    """Each entailed pair once, and each premise beside itself: id, place in `TEXTS`, the pair.
+
+    The place says which of the row's texts is the second one. A pair with a word such as "not" is
+    left out.
+    """
+    seen = set()
     for place in ids:
         row = rows[place]
         for which, text in enumerate(TEXTS):
             pair = row["premise"], row[text]
             entailed = text == "premise" or row["label"] == ENTAILED
-            if not entailed or pair in edited_pairs or DENIALS & set(_words(" ".join(pair))):
-                continue
-            edited_pairs.add(pair)
-            random = np.random.default_rng((seed, place, which))
-            allowed = sorted(set(_allowed(*pair, wordnet, common)))
-            for kind in KINDS:
-                # first the word, then what replaces it: one with many rivals counts no more
-                if places := sorted({k for k, _, of in allowed if of == kind}):
-                    k = places[int(random.integers(len(places)))]
-                    news = [new for at, new, of in allowed if (at, of) == (k, kind)]
-                    new = news[int(random.integers(len(news)))]
-                    edits.append(Contrast(place, text, k, new, kind))
-    return edits
+            if entailed and pair not in seen and not DENIALS & set(small_words(" ".join(pair))):
+                seen.add(pair)
+                yield place, which, pair
 
 
 def contrast_pairs(
@@ -143,16 +155,16 @@ def _allowed(
 ) -> Iterator[tuple[int, str, str]]:
     """Every edit that the rules allow: place of the word, what replaces it, kind."""
     old = [text[a:b] for a, b in word_spans(text)]
-    words, premise = [word.lower() for word in old], set(_words(context))
-    barred = _bases(premise | set(words))
+    words, premise = [word.lower() for word in old], set(small_words(context))
+    barred = dictionary_forms(premise | set(words))
     for k, word in enumerate(words):
         kind, news = _of_list(word, premise)
         noun = wordnet and not kind and k and words[k - 1] in BEFORE_NOUNS
-        if noun and lemmas(word) & _bases(premise):
+        if noun and lemmas(word) & dictionary_forms(premise):
             kind, news = "thing", _things(word, wordnet) & common
-            news = {new for new in news if not _implied(new, premise, wordnet)}
+            news = {new for new in news if not is_implied(new, premise, wordnet)}
         for new in news:
-            if barred & lemmas(new) or _needs_other_article(words[k - 1] if k else "", new):
+            if barred & lemmas(new) or needs_other_article(words[k - 1] if k else "", new):
                 continue
             yield k, new.capitalize() if old[k][0].isupper() else new, kind
 
@@ -171,7 +183,7 @@ def _of_list(word: str, premise: set[str]) -> tuple[str, set[str]]:
         return "contrary", contraries
     action = next((base for base in ACTIONS if word in inflected_like(base, "going")), None)
     if action:
-        said = action in _bases(premise)
+        said = action in dictionary_forms(premise)
         return "action", {f for a in ACTIONS for f in inflected_like(a, "going")} if said else set()
     return "", set()
 
@@ -179,36 +191,40 @@ def _of_list(word: str, premise: set[str]) -> tuple[str, set[str]]:
 @cache
 def _things(word: str, wordnet: WordNet) -> frozenset[str]:
     """Nouns that are other kinds of the same, inflected alike."""
-    if not _is_noun(word):
+    if not is_noun(word):
         return frozenset()
     things: set[str] = set()
     for base in [base for base in lemmas(word) if wordnet.subject(base) in THINGS]:
         own, above = set(wordnet.meanings(base)), wordnet.above(base)
-        for other in filter(_is_noun, wordnet.cousins(base) - set(OTHER_SEX)):
+        for other in filter(is_noun, wordnet.cousins(base) - set(OTHER_SEX)):
             over = wordnet.above(other)
             if not own & over and not set(wordnet.meanings(other)) & above:
                 things.update(inflected_like(other, word))
     return frozenset(things)
 
 
-def _is_noun(word: str) -> bool:
+def is_noun(word: str) -> bool:
+    """Whether a word can be a noun, and nothing but a noun or a verb."""
     parts = parts_of_speech(word)
     return "NOUN" in parts and parts <= {"NOUN", "VERB"} and ("VERB", "VBG") not in tags(word)
 
 
-def _implied(new: str, premise: set[str], wordnet: WordNet) -> bool:
+def is_implied(new: str, premise: set[str], wordnet: WordNet) -> bool:
     """Whether a word of the premise is a kind of the new thing."""
     senses = {place for base in lemmas(new) for place in wordnet.meanings(base)}
-    return any(senses & wordnet.above(base) for base in _bases(premise))
+    return any(senses & wordnet.above(base) for base in dictionary_forms(premise))
 
 
-def _needs_other_article(before: str, new: str) -> bool:
+def needs_other_article(before: str, new: str) -> bool:
+    """Whether "a" or "an" before a word would be wrong before the new one."""
     return (before == "a" and new[0] in "aeiou") or (before == "an" and new[0] not in "aeiou")
 
 
-def _bases(words: set[str]) -> set[str]:
+def dictionary_forms(words: set[str]) -> set[str]:
+    """The words, and their dictionary forms."""
     return {base for word in words for base in lemmas(word)} | words
 
 
-def _words(text: str) -> list[str]:
+def small_words(text: str) -> list[str]:
+    """The words of a text, in small letters."""
     return [text[a:b].lower() for a, b in word_spans(text)]

@@ -16,6 +16,7 @@ from pidbook.evaluation.contrast_rows import (
     ENTAILED,
     NUMBERS,
     VAGUE,
+    small_words,
 )
 from pidlib.attacks.inflections import inflected_like, lemmas, parts_of_speech
 from pidlib.attacks.wordnet import WordNet
@@ -44,7 +45,7 @@ def kept_pairs(
         for which, text in enumerate(("premise", "hypothesis")):
             pair = row["premise"], row[text]
             entailed = text == "premise" or row["label"] == ENTAILED
-            if not entailed or pair in seen or DENIALS & set(_words(" ".join(pair))):
+            if not entailed or pair in seen or DENIALS & set(small_words(" ".join(pair))):
                 continue
             seen.add(pair)
             allowed = sorted(set(_allowed(row[text], wordnet, common)))
@@ -62,7 +63,7 @@ def kept_pairs(
 
 def _allowed(text: str, wordnet: WordNet, common: frozenset[str]) -> Iterator[tuple[int, str, str]]:
     """Every edit: place of the word, what replaces it, kind."""
-    words = _words(text)
+    words = small_words(text)
     for k, word in enumerate(words):
         before = words[k - 1] if k else ""
         after = words[k + 1] if k + 1 < len(words) else ""
@@ -103,9 +104,5 @@ def _common(rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """Words that several premises hold."""
     spoken: Counter[str] = Counter()
     for premise in {row["premise"] for row in rows}:
-        spoken.update(set(_words(premise)))
+        spoken.update(set(small_words(premise)))
     return frozenset(word for word, times in spoken.items() if times >= COMMON)
-
-
-def _words(text: str) -> list[str]:
-    return [text[a:b].lower() for a, b in word_spans(text)]

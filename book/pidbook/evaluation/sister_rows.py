@@ -10,14 +10,13 @@ import numpy as np
 from pidbook.evaluation.contrast import TEXTS, Contrast
 from pidbook.evaluation.contrast_rows import (
     BEFORE_NOUNS,
-    DENIALS,
-    ENTAILED,
     THINGS,
-    _bases,
-    _implied,
-    _is_noun,
-    _needs_other_article,
-    _words,
+    dictionary_forms,
+    entailed_pairs,
+    is_implied,
+    is_noun,
+    needs_other_article,
+    small_words,
 )
 from pidlib.attacks.inflections import lemmas
 from pidlib.attacks.wordnet import WordNet
@@ -38,20 +37,13 @@ def sisters(
     implies the new one. So entailment is lost. The seed and the row's id choose among the edits.
     """
     group = {word: words for words in groups.values() for word in words}
-    edits, seen = [], set()
-    for place in ids:
-        row = rows[place]
-        for which, text in enumerate(TEXTS):
-            pair = row["premise"], row[text]
-            entailed = text == "premise" or row["label"] == ENTAILED
-            if not entailed or pair in seen or DENIALS & set(_words(" ".join(pair))):
-                continue
-            seen.add(pair)
-            allowed = sorted(_allowed(*pair, wordnet, group))
-            if allowed:
-                random = np.random.default_rng((seed, place, which))
-                k, new = allowed[int(random.integers(len(allowed)))]
-                edits.append(Contrast(place, text, k, new, "sister"))
+    edits = []
+    for place, which, pair in entailed_pairs(rows, ids):
+        allowed = sorted(_allowed(*pair, wordnet, group))
+        if allowed:
+            random = np.random.default_rng((seed, place, which))
+            k, new = allowed[int(random.integers(len(allowed)))]
+            edits.append(Contrast(place, TEXTS[which], k, new, "sister"))
     return edits
 
 
@@ -59,23 +51,23 @@ def _allowed(
     premise: str, hypothesis: str, wordnet: WordNet, group: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[int, str]]:
     """Every edit: place of the noun, and its sister."""
-    words, context = _words(hypothesis), set(_words(premise))
-    barred = _bases(context | set(words))
+    words, context = small_words(hypothesis), set(small_words(premise))
+    barred = dictionary_forms(context | set(words))
     for k, word in enumerate(words):
-        if not k or words[k - 1] not in BEFORE_NOUNS or word not in context or not _is_noun(word):
+        if not k or words[k - 1] not in BEFORE_NOUNS or word not in context or not is_noun(word):
             continue
         for new in group.get(word, ()):
             apart = not barred & lemmas(new) and are_apart(word, new, wordnet)
             fits = word.endswith("s") == new.endswith("s")
-            fits &= not _needs_other_article(words[k - 1], new)
-            if apart and fits and not _implied(new, context, wordnet):
+            fits &= not needs_other_article(words[k - 1], new)
+            if apart and fits and not is_implied(new, context, wordnet):
                 yield k, new
 
 
 def are_apart(word: str, other: str, wordnet: WordNet) -> bool:
     """Whether two nouns are things that share no meaning, and neither is wider than the other."""
     for noun in (word, other):
-        if not _is_noun(noun) or not any(wordnet.subject(base) in THINGS for base in lemmas(noun)):
+        if not is_noun(noun) or not any(wordnet.subject(base) in THINGS for base in lemmas(noun)):
             return False
     own, its = (
         {place for base in lemmas(noun) for place in wordnet.meanings(base)}
