@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from functools import partial
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -189,7 +188,6 @@ FITS = {}  # of trials, by model, rows and settings
 def small_fits():
     """Trials fit their controls of subspaces on 60 rows, and once for the same rows and model."""
     import experiments.conditions as conditions
-    from experiments.trial import Trial
     from pidlib.attacks.attacker import victim_sha256
     from pidlib.data.nli import fingerprint
     from pidlib.pid import PIDController
@@ -204,7 +202,6 @@ def small_fits():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "PIDController", Once)
-        patch.setattr("experiments.words.contrast.Trial", partial(Trial, fitted_on=60))
         yield
 
 

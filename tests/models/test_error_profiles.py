@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from pidbook.analysis.jacobians import block_functions, block_geometry
-from pidbook.analysis.theorem import error_profiles, outside_norms
-from pidlib.hooks import read_states
+from pidbook.analysis.theorem import error_profiles
 from pidlib.pid import PIDController
 
 
@@ -36,8 +35,7 @@ def test_first_state_is_predicted_exactly_and_the_first_token_never(tiny):
     assert (found.controlled[:, 0] > 0).all()
     np.testing.assert_allclose(found.theorem[:, 0], found.controlled[:, 0], atol=1e-6)
     np.testing.assert_allclose(found.general[:, 0], found.controlled[:, 0], atol=1e-6)
-    assert found.first_theorem.max() < 1e-6 and found.controlled.shape == (found.pairs, 4)
-    assert (found.first_free[:, -1] > 0).all()
+    assert found.controlled.shape == found.first.shape == (found.pairs, 4)
     again = error_profiles(model, tokenizer, controller, *pairs(tiny), batch_size=32)
     np.testing.assert_allclose(again.controlled, found.controlled, atol=1e-5)
 
@@ -46,7 +44,6 @@ def test_without_control_the_two_true_errors_are_one(tiny):
     model, tokenizer, controller = fitted(tiny, c=1e12)
     found = error_profiles(model, tokenizer, controller, *pairs(tiny))
     np.testing.assert_allclose(found.controlled, found.free, atol=1e-5)
-    np.testing.assert_allclose(found.first, found.first_free, atol=1e-5)
 
 
 def test_what_the_theorem_is_not_about_is_refused(tiny):
@@ -99,22 +96,3 @@ def test_geometry_of_a_real_block_leaves_padding_out(tiny):
     noisy = torch.where(mask[..., None], states[0], 100 * torch.ones_like(states[0]))
     again = block_geometry(functions[0], noisy, mask, basis, basis, draws=3)
     np.testing.assert_allclose(found, again, rtol=1e-4)
-
-
-def test_lengths_outside_are_those_of_the_projections(tiny):
-    model, tokenizer, controller = fitted(tiny, terms="PID")
-    rows = tiny.rows(7)
-    found = outside_norms(model, tokenizer, controller.bases, rows, 0.8, batch_size=3)
-    expected, tokens = {i: np.zeros(tiny.depth) for i in "PID"}, 0
-    for row in rows:
-        inputs = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
-        with torch.no_grad():
-            x = [v[0].double() for v in read_states(model, inputs).values]
-        tokens += len(x[0])
-        for t in range(tiny.depth):
-            seen = {"P": x[t], "I": sum(x[: t + 1]), "D": x[t] - x[t - 1] if t else x[0]}
-            for i, s in seen.items():
-                off = s @ controller.bases.projection(i, t, 0.8)
-                expected[i][t] += float(off.norm(dim=-1).sum())
-    for i in "PID":
-        np.testing.assert_allclose(found[i], expected[i] / tokens, rtol=1e-4)

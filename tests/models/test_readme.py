@@ -246,8 +246,6 @@ def folder(tmp_path_factory):
             BertForSequenceClassification(config).save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
     shutil.copytree(ROOT / "book" / "results", folder / "book" / "results")
-    (folder / "mine").mkdir()  # what `run bench-cost` would leave there
-    shutil.copy(ROOT / "book" / "results" / "bench-cost.json", folder / "mine")
     (folder / "files").mkdir()
     return folder
 

@@ -15,7 +15,6 @@ from .steering import (
 from .theorem import (
     ErrorProfiles as ErrorProfiles,
     error_profiles as error_profiles,
-    outside_norms as outside_norms,
 )
 from .word_states import (
     WordStates as WordStates,

@@ -35,9 +35,6 @@ from .tidy import (
     gains_table as gains_table,
     load_result as load_result,
 )
-from .timing import (
-    time_under_control as time_under_control,
-)
 from .trial_results import (
     ADAPTIVE as ADAPTIVE,
     CONTROLS as CONTROLS,
