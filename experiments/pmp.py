@@ -17,6 +17,8 @@ from experiments.adapters import adapter_record
 from experiments.experiment import Report, TextExperiment, cached_json
 from experiments.fields import answered
 from experiments.rows import fit_rows
+from pidbook.analysis import Pontryagin
+from pidbook.analysis.pontryagin import LOSSES
 from pidbook.evaluation.trial_results import pack, stored_rows, unpack
 from pidlib.attacks.attack import RECIPES
 from pidlib.data.batches import batches, input_device
@@ -24,7 +26,6 @@ from pidlib.data.labels import label_order
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.models import load_model
 from pidlib.pid import PIDController
-from pidlib.pontryagin import LOSSES, Pontryagin
 from pidlib.settings import parse_gains
 
 PUBLISHED_SHARE = 0.72  # of the analytic control: what three steps of the published solver leave

@@ -11,12 +11,12 @@ import torch
 
 from experiments.benchmarks.sizes import SizesBenchmark
 from experiments.experiment import record
+from pidbook.analysis import Pontryagin
 from pidbook.evaluation import sizes, timing
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.sizes import random_control, random_model, size_cost
 from pidbook.evaluation.timing import measure, operations, ratio
 from pidlib import pid
-from pidlib.pontryagin import Pontryagin
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
 

@@ -10,14 +10,8 @@ import tensorly as tl
 import torch
 from tensorly.decomposition import partial_tucker
 
-from pidlib.theory.subspaces import (
-    Moments,
-    energy_off,
-    hosvd,
-    principal_angles,
-    rank_for,
-    subspace_of,
-)
+from pidbook.theory import hosvd
+from pidlib.theory.subspaces import Moments, energy_off, principal_angles, rank_for, subspace_of
 
 
 def states(seed: int, N: int = 40, length: int = 7, width: int = 12) -> torch.Tensor:

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pidbook.analysis.pontryagin import Pontryagin
 from pidbook.evaluation.timing import Ratio, measure, operations, ratio
 from pidlib.bases import Eigenbases, FitRecord
 from pidlib.gain import Gain
 from pidlib.hooks import Blocks, find_blocks
 from pidlib.laws import strengths
 from pidlib.pid import PIDController
-from pidlib.pontryagin import Pontryagin
 
 LARGE = {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16,
          "intermediate_size": 4096}  # fmt: skip
