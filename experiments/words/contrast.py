@@ -17,15 +17,14 @@ from experiments.fields import answered
 from experiments.fine_tuning import choose_fine_tuning, fine_tuned
 from experiments.rows import fit_rows, held_rows
 from experiments.trial import WIENER, Trial
+from pidbook.estimation import NormalisedTokenizer, SynonymEncoding
 from pidbook.evaluation.contrast_rows import before, contrasts, edited
 from pidbook.evaluation.trial_results import control_name, pack, unpack
 from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.synonyms import words_for
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.estimation.estimator import TERMINAL, Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.estimation.terminal import EPOCHS
 from pidlib.evaluation.accuracy import right_answers

@@ -28,6 +28,7 @@ from experiments.fields import answered
 from experiments.rows import fit_rows
 from experiments.words.contrast import COUNTERFACTUAL, Contenders, ContendersTrial
 from experiments.words.worst import swaps
+from pidbook.estimation import NormalisedTokenizer, word_counts
 from pidbook.estimation.selection import RHOS
 from pidbook.evaluation.contrast import RESULT, edits_of
 from pidbook.evaluation.contrast_rows import ENTAILED, contrast_pairs, edited
@@ -37,9 +38,7 @@ from pidlib.attacks.wordnet import WordNet
 from pidlib.data.edits import word_spans
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits
-from pidlib.estimation.encoding import word_counts
 from pidlib.estimation.estimator import TERMINAL, Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.exact import half_scores
 from pidlib.io.files import write_tensors
 

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 from experiments import fine_tuning
 from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from experiments.training import LoraSettings, with_lora
-from pidbook.estimation import spelling
+from pidbook.estimation import NormalisedTokenizer, spelling
 from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_model, load_nli
 from pidlib.attacks.attack import attack
@@ -24,7 +24,6 @@ from pidlib.data.batches import texts
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import predict, right_answers
 from pidlib.hooks import find_blocks
 

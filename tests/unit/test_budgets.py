@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from experiments.benchmarks.budget import COST, TRIAL, grid_budget
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import configuration_hash, read_result
-from pidlib.io.assets import paper_table
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
