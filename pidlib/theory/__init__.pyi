@@ -7,8 +7,6 @@ from .gains import (
 )
 from .subspaces import (
     Moments as Moments,
-    Subspace as Subspace,
-    energy_off as energy_off,
     principal_angles as principal_angles,
     rank_for as rank_for,
 )

@@ -75,5 +75,8 @@ from .systems import (
     tilted_bases as tilted_bases,
 )
 from .tucker import (
+    Subspace as Subspace,
+    TuckerMoments as TuckerMoments,
+    energy_off as energy_off,
     hosvd as hosvd,
 )
