@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import read_result
-from pidlib.io.assets import paper_table
 
 TABLES = ("snli", "mnli", "opt")  # ANLI's rows are attacked already
 TRIAL, COST = "trial-snli-test-minilm-nli.json", "bench-cost.json"

@@ -26,6 +26,7 @@ from experiments.encoding import BOTH, CHOSEN, encoding_of
 from experiments.experiment import cached_json
 from experiments.fine_tuning import fine_tuned
 from experiments.rows import fit_rows
+from pidbook.estimation import NormalisedTokenizer, SynonymEncoding, word_counts
 from pidbook.evaluation.contrast_rows import contrasts, edited
 from pidbook.evaluation.results import write_result
 from pidbook.evaluation.sister_rows import sisters
@@ -35,8 +36,6 @@ from pidlib.attacks.wordnet import WordNet
 from pidlib.data.lexicon import Lexicon
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.data.perturbations import RandomEdits
-from pidlib.estimation.encoding import SynonymEncoding, word_counts
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.estimation.pretrained import load_control
 from pidlib.evaluation.accuracy import right_answers, scores
 from pidlib.evaluation.exact import Choices, choices

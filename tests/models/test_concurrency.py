@@ -13,8 +13,9 @@ import pytest
 import torch
 import transformers as tf
 
+from pidbook.analysis import Pontryagin
 from pidbook.analysis.steering import Steering
-from pidlib import Estimator, PIDController, Pontryagin, RandomEdits
+from pidlib import Estimator, PIDController, RandomEdits
 from pidlib.hooks import find_blocks, read_states
 
 

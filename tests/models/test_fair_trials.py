@@ -9,9 +9,9 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidbook.estimation import SynonymEncoding
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.evaluation.accuracy import predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial

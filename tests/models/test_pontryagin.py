@@ -10,15 +10,16 @@ import pytest
 import torch
 from torch import nn
 
+from pidbook.analysis import Pontryagin
+from pidbook.analysis.pontryagin import METHODS
+from pidbook.theory import riccati, rollout
 from pidbook.theory.augmented import Complements
 from pidbook.theory.chains import chain_sweep, quadratic_loss
+from pidbook.theory.descent import descend
+from pidbook.theory.paths import Path
 from pidbook.theory.pontryagin import history_sweep
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
-from pidlib.pontryagin import METHODS, Pontryagin
-from pidlib.theory.chains import Path
-from pidlib.theory.descent import descend
-from pidlib.theory.riccati import riccati, rollout
 
 
 class Line(nn.Module):

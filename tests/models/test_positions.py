@@ -8,9 +8,9 @@ import pytest
 import torch
 import transformers as tf
 
+from pidbook.analysis import Pontryagin
 from pidlib import PIDController, load_model, load_nli
 from pidlib.hooks import find_blocks, read_states
-from pidlib.pontryagin import Pontryagin
 
 WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
 SKIP = 2

@@ -14,17 +14,15 @@ from torch.nn.functional import cross_entropy
 from experiments import fine_tuning
 from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from experiments.training import LoraSettings, with_lora
-from pidbook.estimation import spelling
+from pidbook.estimation import NormalisedTokenizer, spelling
 from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_model, load_nli
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
-from pidlib.controller import is_controlled
 from pidlib.data.batches import texts
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import predict, right_answers
 from pidlib.hooks import find_blocks
 
@@ -239,7 +237,7 @@ def test_a_copy_learns_to_work_with_the_control_that_is_in_place(tiny, tmp_path)
             return float(cross_entropy(one(**inputs).logits, torch.arange(3)))
 
     made = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, control=control, **settings)
-    assert not is_controlled(find_blocks(model)) and not is_controlled(find_blocks(made))
+    assert not find_blocks(model).is_controlled and not find_blocks(made).is_controlled
     plain = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, **settings)
     assert loss(made) < 0.5 * loss(plain)
     with control.carried_to(plain).attached(plain), pytest.raises(ValueError, match="uncontroll"):
@@ -253,7 +251,7 @@ def test_rates_are_judged_under_the_control_and_the_model_without_it(tiny, monke
     seen = []
 
     def right(one, tokenizer, part):
-        seen.append(is_controlled(find_blocks(one)))
+        seen.append(find_blocks(one).is_controlled)
         return right_answers(one, tokenizer, part)
 
     monkeypatch.setattr(fine_tuning, "right_answers", right)

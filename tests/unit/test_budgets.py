@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.budget import COST, TRIAL, grid_budget
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import read_result
-from pidlib.io.assets import paper_table
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pidbook.theory import orthogonal_system, riccati, rotating_system, tilted_bases
 from pidbook.theory.augmented import (
     Complements,
     clean_complements,
@@ -22,8 +23,6 @@ from pidbook.theory.law_comparison import (
     residual_law,
 )
 from pidlib.theory.gains import alphas
-from pidlib.theory.riccati import riccati
-from pidlib.theory.systems import orthogonal_system, rotating_system, tilted_bases
 
 seeds = st.integers(0, 2**31 - 1)
 pasts = st.sampled_from(["states", "controlled"])

@@ -7,6 +7,15 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from pidbook.theory import (
+    cost,
+    dense_solution,
+    orthogonal_system,
+    residual_system,
+    riccati,
+    rollout,
+    simulate,
+)
 from pidbook.theory.augmented import Complements, history_cost, history_dense
 from pidbook.theory.chains import chain_msa, chain_sweep, quadratic_loss
 from pidbook.theory.pontryagin import (
@@ -19,8 +28,6 @@ from pidbook.theory.pontryagin import (
     step_bound,
     sweep,
 )
-from pidlib.theory.riccati import cost, dense_solution, riccati, rollout
-from pidlib.theory.systems import orthogonal_system, residual_system, simulate
 
 seeds = st.integers(0, 2**31 - 1)
 

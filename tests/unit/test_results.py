@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import is_stale, read_result, write_result
 from pidlib.data.nli import fingerprint
-from pidlib.io.assets import paper_table
 from pidlib.io.files import check_sha256, sha256, write_json
 from pidlib.models import training_record
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.theory.subspaces import principal_angles
-from pidlib.theory.systems import (
+from pidbook.theory import (
     LinearSystem,
     conditioned_system,
     orthogonal_system,
@@ -16,6 +15,7 @@ from pidlib.theory.systems import (
     rotating_system,
     simulate,
 )
+from pidlib.theory.subspaces import principal_angles
 
 BUILDERS = {
     "orthogonal": lambda: orthogonal_system(8, 3, 5, seed=1),

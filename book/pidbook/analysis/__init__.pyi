@@ -7,6 +7,9 @@ from .jacobians import (
 from .linearisation import (
     mean_jacobians as mean_jacobians,
 )
+from .pontryagin import (
+    Pontryagin as Pontryagin,
+)
 from .steering import (
     Steering as Steering,
     concept_states as concept_states,

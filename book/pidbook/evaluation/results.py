@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pidlib.data.nli import fingerprint
-from pidlib.io.environment import commit, machine, versions
+from pidlib.io.environment import machine, versions
 from pidlib.io.files import write_json
 from pidlib.io.strict_json import Hash, read_json, read_record
 
@@ -161,3 +162,15 @@ def is_stale(
     if model and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]:
         reasons.append("the model changed")
     return reasons
+
+
+def commit() -> str | None:
+    """Commit of the checkout that pidlib was imported from, or None outside one."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
