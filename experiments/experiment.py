@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from pidbook.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import as_json, write_json
-from pidlib.io.strict_json import explained
+from pidlib.io.records import explained
 
 CONFIGS = Path(__file__).parent / "configs"
 FROZEN = Path(__file__).parent / "frozen.toml"

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
-from pidlib.io.strict_json import Hash, shorten
+from pidlib.io.records import Hash
+from pidlib.io.strict_json import shorten
 from pidlib.io.weights import first_weight, weights_sha256
 from pidlib.settings import TERMS
 from pidlib.theory.subspaces import rank_for

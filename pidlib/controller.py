@@ -18,7 +18,8 @@ from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.hub import folder_of, send
 from pidlib.io.model_card import card, write_card
 from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
-from pidlib.io.strict_json import read_record, shorten
+from pidlib.io.records import read_record
+from pidlib.io.strict_json import shorten
 from pidlib.io.weights import first_weight
 
 

@@ -22,6 +22,7 @@ from .recorded_trial import (
 )
 from .results import (
     is_stale as is_stale,
+    load_result as load_result,
     read_result as read_result,
 )
 from .sizes import (
@@ -33,7 +34,6 @@ from .sizes import (
 from .tidy import (
     accuracy_table as accuracy_table,
     gains_table as gains_table,
-    load_result as load_result,
 )
 from .trial_results import (
     ADAPTIVE as ADAPTIVE,
