@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -18,9 +17,9 @@ from pidlib.pid import PIDController
 
 @pytest.fixture(scope="module")
 def setup(tiny):
-    model, inputs = tiny.model("bert"), tiny.inputs("bert")
-    batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
-    return model, PIDController.from_batches(model, [batch], variance=0.9), [inputs]
+    model = tiny.model("bert")
+    control = PIDController.from_batches(model, tiny.answered(model), variance=0.9)
+    return model, control, [tiny.inputs("bert")]
 
 
 def test_operations_of_the_control_are_those_of_its_products(setup, tiny):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 import experiments.pmp as optima
 from experiments.experiment import record
@@ -21,10 +19,12 @@ from pidlib.pid import PIDController
 @pytest.fixture(scope="module")
 def setup(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(14)
-    inputs = tiny.inputs("bert")
-    with torch.no_grad():
-        batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
-    return model, tokenizer, rows, PIDController.from_batches(model, [batch], scheme="PID")
+    return (
+        model,
+        tokenizer,
+        rows,
+        PIDController.from_batches(model, tiny.answered(model), scheme="PID"),
+    )
 
 
 TRIAL = PontryaginTrial(n=14, sweeps=5, thresholds=(0.9, 0.8), c=0.1)
