@@ -81,7 +81,7 @@ class Swap(NamedTuple):
     new: str
 
 
-class SameMeaning:
+class AgreedSynonyms:
     """Words that PPDB pairs with a word and WordNet gives one meaning with it, none wider."""
 
     def __init__(self) -> None:
@@ -279,7 +279,7 @@ def contenders() -> Iterator[tuple[str, Condition]]:
 def strict_encoding() -> SynonymEncoding:
     """Groups of words of one meaning: no wider word may stand for a word."""
     texts = sorted({row[key] for row in fit_rows("snli-test", COUNTED) for key in BOTH})
-    return SynonymEncoding(word_counts(texts), SameMeaning(), 8)
+    return SynonymEncoding(word_counts(texts), AgreedSynonyms(), 8)
 
 
 def price_rows() -> dict[str, list[dict[str, Any]]]:
@@ -315,7 +315,7 @@ def main() -> None:
     RUNS.mkdir(parents=True, exist_ok=True)
     rows = judged_rows()
     every = [(data, place) for data, of in rows.items() for place in of]
-    same = SameMeaning()
+    same = AgreedSynonyms()
     allowed = {
         (data, place): choices(rows[data][place]["hypothesis"], same, 50) for data, place in every
     }

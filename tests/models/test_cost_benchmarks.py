@@ -30,12 +30,6 @@ def test_bound_counts_one_dense_product_a_state(model):
     assert found.ours.low <= found.ours.value <= found.ours.high
 
 
-def test_published_states_are_those_of_the_published_code():
-    changes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8}
-    control = random_control(random_model("RoBERTa-base", vocab_size=50, **changes))
-    assert control.hooked == [0, 1, 2]
-
-
 def test_bad_settings_are_named(model):
     with pytest.raises(ValueError, match="unknown architecture 'T5'"):
         random_model("T5")

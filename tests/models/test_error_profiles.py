@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -15,10 +13,8 @@ from pidlib.pid import PIDController
 
 def fitted(tiny, **settings):
     model, tokenizer = tiny.model("bert"), tiny.tokenizer()
-    inputs = tiny.inputs("bert")
-    batch = SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1))
     settings = {"scheme": "P", "variance": 0.8, "c": 0.5} | settings
-    return model, tokenizer, PIDController.from_batches(model, [batch], **settings)
+    return model, tokenizer, PIDController.from_batches(model, tiny.answered(model), **settings)
 
 
 def pairs(tiny):
@@ -49,14 +45,14 @@ def test_without_control_the_two_true_errors_are_one(tiny):
 def test_what_the_theorem_is_not_about_is_refused(tiny):
     model, tokenizer, controller = fitted(tiny)
     rows, moved = pairs(tiny)
-    for other in (controller.retune(scheme="P", layers=[0]),):
-        with pytest.raises(ValueError, match="P control of all states"):
-            error_profiles(model, tokenizer, other, rows, moved)
-    with pytest.raises(ValueError, match="19 attacked rows for 20"):
-        error_profiles(model, tokenizer, controller, rows, moved[1:])
     longer = [dict(row, hypothesis=row["hypothesis"] + " dog") for row in rows]
-    with pytest.raises(ValueError, match="as many tokens"):
-        error_profiles(model, tokenizer, controller, rows, longer)
+    for control, attacked, message in (
+        (controller.retune(scheme="P", layers=[0]), moved, "P control of all states"),
+        (controller, moved[1:], "19 attacked rows for 20"),
+        (controller, longer, "as many tokens"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            error_profiles(model, tokenizer, control, rows, attacked)
 
 
 def test_blocks_by_themselves_give_the_states(tiny, kind):
@@ -66,7 +62,7 @@ def test_blocks_by_themselves_give_the_states(tiny, kind):
         for t, function in enumerate(functions):
             moved = function(states[t])
             torch.testing.assert_close(moved[mask], states[t + 1][mask], rtol=0, atol=1e-5)
-    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+    assert tiny.hooks_left(model) == 0
     with pytest.raises(ValueError, match="training mode"):
         block_functions(model.train(), inputs)
 
