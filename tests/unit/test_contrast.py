@@ -13,8 +13,8 @@ from pidbook.evaluation.contrast import (
     TEXTS,
     Contrast,
     by_kind,
+    contrast_accuracy,
     edits_of,
-    heard,
     of_rows,
 )
 from pidbook.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
@@ -178,7 +178,7 @@ def test_the_contenders_are_those_of_the_exact_trial_and_of_the_recorded_attacks
 
 
 def test_what_a_sentence_says_is_what_was_counted(recorded):
-    sentence = heard(recorded, "Terminal both")
+    sentence = contrast_accuracy(recorded, "Terminal both")
     counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
     sets = [[of[key] for of in counts] for key in ("edited", "counterfactual")]
     shares = [f"{100 * of['right'] / of['n']:.1f}" for both in sets for of in both]

@@ -7,7 +7,7 @@ from .contrast_rows import (
 )
 from .law_results import (
     law_gains as law_gains,
-    told_apart as told_apart,
+    law_separation as law_separation,
 )
 from .paper import (
     ATTACKS as ATTACKS,
