@@ -284,9 +284,8 @@ def price_rows() -> dict[str, list[dict[str, Any]]]:
         edits = contrasts(rows, places, wordnet, SEED)
         priced[f"contrast {data}"] = edited(rows, edits)
         if data == "snli-test":
-            groups = strict_encoding().groups()
-            own = sisters(rows, range(len(rows)), wordnet, groups, SEED)
-            priced["sisters of the strict encoding"] = edited(rows, own)
+            groups = encoding_of(CHOSEN, fit_rows(data, COUNTED), "ppdb").groups()
+            priced["sisters"] = edited(rows, sisters(rows, range(len(rows)), wordnet, groups, SEED))
     rewritten = load_nli(REWRITTEN)
     second_half = np.arange(len(rewritten) // 2, len(rewritten))
     chosen = np.random.default_rng(SEED).choice(second_half, 1000, replace=False)
