@@ -231,9 +231,9 @@ def _write_sheet(path: Path, lines: Sequence[tuple[Any, str, str]]) -> None:
         writer.writerows((k, *line) for k, line in enumerate(lines))
 
 
-def kappa(first: np.ndarray, second: np.ndarray) -> float:
-    """Cohen's kappa of two readers on whether the meaning is the same."""
-    a, b = first == "S", second == "S"
+def kappa(first: np.ndarray, second: np.ndarray, same: str = "S") -> float:
+    """Cohen's kappa of two readers on one answer against all others."""
+    a, b = first == same, second == same
     chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
     return float(((a == b).mean() - chance) / (1 - chance))
 
@@ -408,10 +408,10 @@ def main() -> None:
         judge={"threshold": judged["threshold"], "known": judged["known"]},
         readings={
             "kappa": kappa(*readings["swaps"]),
-            "swaps": _table(readings["swaps"]),
-            "known": {kind: _table(readings[kind]) for kind in ("valid", "invalid")},
+            "swaps": readings_table(readings["swaps"]),
+            "known": {kind: readings_table(readings[kind]) for kind in ("valid", "invalid")},
             "kappa of winners": kappa(*of_winners),
-            "winners": _table(of_winners) | {"of": len(winners)},
+            "winners": readings_table(of_winners) | {"of": len(winners)},
         },
         counts={
             name: {key: {"right": int(bits.sum()), "n": len(bits)} for key, bits in of.items()}
@@ -424,7 +424,7 @@ def main() -> None:
     )
 
 
-def _table(answers: np.ndarray) -> dict[str, int]:
+def readings_table(answers: np.ndarray) -> dict[str, int]:
     """How often both readers gave which letters, "SC": the first's and the second's."""
     pairs, counts = np.unique(["".join(of) for of in answers.T], return_counts=True)
     return dict(zip(pairs.tolist(), counts.tolist(), strict=True))
