@@ -59,7 +59,7 @@ def read_pairs() -> dict[str, list[dict[str, Any]]]:
         outcomes = read_outcomes(f"book/results/attacks/{DATA}-{MODEL}-{log}.jsonl").outcomes
         won = [outcome for outcome in outcomes if outcome.status == "succeeded"]
         drawn = [won[k] for k in sorted(random.choice(len(won), EACH, replace=False))]
-        kinds[name] = transfer_rows([rows[outcome.id] for outcome in drawn], drawn)
+        kinds[name] = transfer_rows(rows, drawn)
     edits = contrasts(rows, range(AS_WRITTEN.stop, len(rows)), WordNet(), SEED)
     edits = [edits[k] for k in sorted(random.choice(len(edits), EACH, replace=False))]
     return kinds | {"as written": [rows[k] for k in AS_WRITTEN], "contrast": edited(rows, edits)}
