@@ -246,20 +246,17 @@ def test_a_recorded_trial_knows_its_other_recipes():
 
 def test_the_card_says_which_answers_are_good():
     helps, harms = made(), made(p=(0.5, 0.2, 0.5, 0.1))
-    sides = []
-    for trial in (helps, harms):
-        head, rule, *lines = (line.split("|")[1:-1] for line in trial.card("a title").splitlines())
-        assert len({len(head), len(rule), *map(len, lines)}) == 1
-        sides.append({line[0].strip(): line[2].strip() for line in lines})
-    transfer, noise = "Does it help against transfer?", "More than the placebo noise?"
-    assert [side[transfer] for side in sides] == ["good", "bad"]
-    assert [side[noise] for side in sides] == ["open", "bad"]
-    assert [side["Do texts made for it break it more?"] for side in sides] == ["good", "bad"]
+    for question, sides in (
+        ("Does it help against transfer?", ("gain | good", "loss | bad")),
+        ("More than the placebo noise?", ("open | open", "loss | bad")),
+        ("Do texts made for it break it more?", ("loss | good", "gain | bad")),
+    ):
+        for trial, side in zip((helps, harms), sides, strict=True):
+            assert f"| {question} | {side} |" in trial.card("a title")
     none, control = (helps.right[name] for name in ("none", "control"))
     control["clean"] = np.zeros(400, dtype=bool)  # it costs all of clean accuracy
     assert "| loss | bad |" in helps.card("a title")
-    none["clean"] = np.zeros(400, dtype=bool)
-    control["clean"] = np.ones(400, dtype=bool)
+    none["clean"], control["clean"] = control["clean"], ~control["clean"]
     assert "| Does it cost clean accuracy? | gain | good |" in helps.card("a title")
 
 

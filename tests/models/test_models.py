@@ -112,23 +112,14 @@ def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
 
 
 def test_trainings_differ_in_their_last_epoch_alone():
-    names = [
-        name for name, of in TRAININGS.items() if name in adapters() and of.base == MINILM.name
-    ]
-    records = {name: training_record(name) for name in names}
-    assert set(records) <= set(adapters())
-    one, a2t, freelb, second = records.values()
-    assert one["start"] == a2t["start"] == freelb["start"] != second["start"]
-    assert [part["n"] for part in one["data"]] == [part["n"] for part in second["data"]]
+    of_minilm = [name for name in adapters() if TRAININGS[name].base == MINILM.name]
+    records = {name: training_record(name) for name in of_minilm}
+    one = records["minilm-nli"]
     for name, record in records.items():
-        assert record["training"] == {"kind": TRAININGS[name].kind, "seed": TRAININGS[name].seed}
-        last = record["last"]
-        assert last["settings"] == one["last"]["settings"] | {"seed": record["training"]["seed"]}
-        assert (last["pairs"], last["seen_twice"]) == (one["last"]["pairs"], 2000)
-        assert {part["data"] for part in record["measured"]} >= {"snli-test", "captions test"}
-    assert sum(a2t["last"]["a2t"].values()) == 2000 and a2t["last"]["a2t"]["succeeded"] > 500
-    assert freelb["last"]["freelb"]["steps"] == 2
-    assert not ({"a2t", "freelb"} & {*one["last"], *second["last"]})
+        kind, seed = TRAININGS[name].kind, TRAININGS[name].seed
+        assert record["training"] == {"kind": kind, "seed": seed}
+        assert record["last"]["settings"] == one["last"]["settings"] | {"seed": seed}
+        assert (record["start"] == one["start"]) == (name != "minilm-nli-second")
 
 
 def test_a_trial_of_a_training_runs_and_resumes(tmp_path, monkeypatch):

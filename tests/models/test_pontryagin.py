@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -185,17 +186,6 @@ def test_attached_answers_as_solve_does_and_leaves_no_trace(tiny):
     assert tiny.hooks_left(model) == 0
 
 
-def test_overflow_is_a_step_too_large_but_not_at_the_start():
-    loss = quadratic_loss(torch.ones(2, 1, 1), 1.0)
-    blocks = [torch.exp, torch.exp]
-    x0, start = torch.tensor([[3.0]]), [torch.zeros(1, 1)] * 2
-    found = descend(lambda u: chain_sweep(blocks, loss, x0, u), start, step=1e-4, sweeps=5)
-    wild = descend(lambda u: chain_sweep(blocks, loss, x0, u), start, step=-1e0 * -1e3, sweeps=40)
-    assert found.costs[-1] < found.costs[0] and wild.costs[-1] < wild.costs[0]
-    with pytest.raises(FloatingPointError, match="overflow"):
-        descend(lambda u: chain_sweep(blocks, loss, 1e3 * x0, u), start)
-
-
 def each_row(blocks, x0):
     """One sweep of rows that do not touch, those that overflow left in."""
 
@@ -282,33 +272,38 @@ def test_blocks_that_cannot_be_derived_are_named(block, said):
 
 def test_bad_settings_and_models_are_named(tiny):
     model, controller = of_model(tiny)
-    inputs = tiny.inputs("bert")
-    for changed in ({"loss": "x"}, {"method": "x"}):
-        with pytest.raises(ValueError, match="choose one of"):
-            Pontryagin(controller, **changed)
-    for c in (0.0, float("inf")):
-        with pytest.raises(ValueError, match="finite control cost"):
-            Pontryagin(controller.retune(c=c))
-    with pytest.raises(ValueError, match="needs one above 0"):
-        Pontryagin(controller.retune(gains={"P": 0.0}))
-    for changed in ({"step": 0.0}, {"sweeps": -1}, {"memory": -1}, {"tolerance": float("nan")}):
-        with pytest.raises(ValueError, match="step must be positive"):
-            Pontryagin(controller, **changed).solve(model, inputs)
-    with pytest.raises(ValueError, match="training mode"):
-        Pontryagin(controller).solve(model.train(), inputs)
-    model.eval().bert.encoder.layer[1].train()
-    with pytest.raises(ValueError, match="training mode"):
-        Pontryagin(controller).solve(model, inputs)
-    model.eval()
-    with pytest.raises(ValueError, match="too coarse"):
-        Pontryagin(controller).solve(model.bfloat16(), inputs)
+    inputs, free = tiny.inputs("bert"), controller.retune(gains={"P": 0.0})
+    for control, changed, message in (
+        (controller, {"loss": "x"}, "choose one of"),
+        (controller, {"method": "x"}, "choose one of"),
+        (controller.retune(c=0.0), {}, "finite control cost"),
+        (controller.retune(c=float("inf")), {}, "finite control cost"),
+        (free, {}, "needs one above 0"),
+        (controller, {"step": 0.0}, "step must be positive"),
+        (controller, {"sweeps": -1}, "step must be positive"),
+        (controller, {"memory": -1}, "step must be positive"),
+        (controller, {"tolerance": float("nan")}, "step must be positive"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Pontryagin(control, **changed).solve(model, inputs)
+    partly = copy.deepcopy(model)
+    partly.bert.encoder.layer[1].train()
+    for of, message in (
+        (partly, "training mode"),
+        (copy.deepcopy(model).bfloat16(), "too coarse"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Pontryagin(controller).solve(of, inputs)
+
+
+def test_chains_that_cannot_be_swept_are_named():
+    loss, one = quadratic_loss(torch.ones(2, 1, 1), 1.0), torch.ones(1, 1)
     with pytest.raises(ValueError, match="0 blocks|0 controls"):
-        chain_sweep([], quadratic_loss(torch.ones(1, 1, 1), 1.0), torch.ones(1), [])
+        chain_sweep([], loss, one, [])
     with pytest.raises(ValueError, match="is on meta"):
-        chain_sweep(
-            [torch.tanh], quadratic_loss(torch.ones(1, 1, 1), 1.0),
-            torch.ones(1, 1), [torch.ones(1, 1, device="meta")],
-        )  # fmt: skip
+        chain_sweep([torch.tanh], loss, one, [torch.ones(1, 1, device="meta")])
+    with pytest.raises(FloatingPointError, match="overflow"):
+        descend(lambda u: chain_sweep([torch.exp] * 2, loss, 3e3 * one, u), [0 * one] * 2)
 
 
 def test_zero_sweeps_is_the_analytic_control(tiny):

@@ -28,33 +28,20 @@ COMMON = {
     "max_position_embeddings": 40,
     "pad_token_id": 0,
 }
-OWN = {  # what a configuration calls otherwise, or needs besides
-    "bart": {
-        **{f"{side}_layers": 2 for side in ("encoder", "decoder")},
-        **{f"{side}_attention_heads": 2 for side in ("encoder", "decoder")},
-        **{f"{side}_ffn_dim": 24 for side in ("encoder", "decoder")},
-        "d_model": 16,
-    },
-    "bloom": {"n_layer": 2, "n_head": 2},
-    "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
-    "gemma": {"num_key_value_heads": 2, "head_dim": 8},
-    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40},
-    "llama": {"num_key_value_heads": 2},
-    "mistral": {"num_key_value_heads": 2},
-    "opt": {"ffn_dim": 24, "word_embed_proj_dim": 16},
-    "qwen2": {"num_key_value_heads": 2},
-    "t5": {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2},
-}
+GROUPED = {"num_key_value_heads": 2}
+OWN = {
+    "bart": {f"{side}_layers": 2 for side in ("encoder", "decoder")},
+    "gemma": GROUPED | {"head_dim": 8}, "llama": GROUPED, "mistral": GROUPED, "qwen2": GROUPED,
+    "opt": {"ffn_dim": 24, "word_embed_proj_dim": 16}, "t5": {"d_kv": 8, "d_ff": 24},
+}  # fmt: skip
 
 
 def made(kind):
     """A random model of two blocks whose norms also scale, so that what is normed shows it."""
     torch.manual_seed(0)
-    own = OWN.get(kind, {})
-    common = {k: v for k, v in COMMON.items() if k != "hidden_size" or "d_model" not in own}
-    if kind in ("distilbert", "gpt2", "t5"):
-        common = {k: COMMON[k] for k in ("vocab_size", "pad_token_id")}
-    model = AutoModel.from_config(AutoConfig.for_model(kind, **common | own)).eval()
+    names = AutoConfig.for_model(kind).attribute_map  # what a kind calls otherwise
+    wanted = {names.get(k, k): v for k, v in (COMMON | OWN.get(kind, {})).items()}
+    model = AutoModel.from_config(AutoConfig.for_model(kind, **wanted)).eval()
     model = model.get_encoder() if kind in ("bart", "t5") else model
     with torch.no_grad():
         for name, weight in model.named_parameters():
