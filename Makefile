@@ -10,7 +10,7 @@ PINS := $(shell cat requirements.txt requirements-nodeps.txt pyproject.toml book
 STAMP := $(VENV)/.pins-$(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint notebooks long portable quick lab bench canary dist clean env chromium wordnet fashion
+.PHONY: help book test lint notebooks long portable quick lab canary dist clean env chromium wordnet fashion
 export WORKERS
 
 help:
@@ -18,7 +18,6 @@ help:
 	@echo "make test    install, then every check, and a summary"
 	@echo "make quick   the pictures of the chapter on robustness, no book"
 	@echo "make lab     open the chapters in JupyterLab"
-	@echo "make bench   speed and memory"
 	@echo "make portable chapters and numeric tests as other processors would run them"
 	@echo "make long    minutes of what shorter tests sample"
 	@echo "make canary  the newest versions of the packages, from the network"
@@ -65,9 +64,6 @@ quick: $(STAMP)
 lab: $(STAMP)
 	$(PY) -m jupyter trust notebooks/*.ipynb
 	$(PY) -m jupyter lab README.md --ServerApp.root_dir=. --LabApp.app_settings_dir=tools/lab
-
-bench: $(STAMP)
-	for name in bench bench-cost; do $(PY) -m experiments run $$name || exit; done
 
 # PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
 canary: $(STAMP)

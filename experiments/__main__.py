@@ -1,4 +1,4 @@
-"""Command line: `python -m experiments list | run | train | budget`."""
+"""Command line: `python -m experiments list | run | train`."""
 
 from __future__ import annotations
 
@@ -97,25 +97,6 @@ def train(
     settings = epochs and LoraSettings(epochs=epochs)
     record = make_adapter(name, runs, settings, n, say, target, every)
     show(record, as_json, record["measured"])
-
-
-@app.command()
-def budget(
-    n: Annotated[int, typer.Option(min=1, help="Rows attacked in each part of the grid.")] = 1000,
-    results: Results = RESULTS,
-    times: Annotated[
-        Path | None, typer.Option(help="Folder with the bench-cost.json of another machine.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Estimate what the paper's whole grid of attacks costs, from what was measured.
-
-    Example: python -m experiments run bench-cost --results mine, then budget --times mine
-    """
-    from experiments.benchmarks.budget import grid_budget
-
-    rows = [model._asdict() for model in grid_budget(results, n, times)]
-    show({"n": n, "models": rows}, as_json, rows)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from datasets import Dataset, concatenate_datasets
 
 from experiments.experiment import Report
-from experiments.rows import HELD_OUT
+from experiments.rows import HELD_OUT, hold_out
 from experiments.training import (
     FreeLB,
     LoraSettings,
@@ -26,7 +26,7 @@ from experiments.training import (
 )
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import Outcome, transfer_rows
-from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli
+from pidlib.data.nli import VARIABLE, fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.io.embedded import EMBEDDED, MINILM, MPNET, SMOLLM2
 from pidlib.io.files import sha256, write_json

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments import paper_cells as tables
 from experiments.paper_cells import ATTACKS, MODELS, ROBUST, SIZES, TRAININGS, cells, gain
-from pidlib.io.assets import paper_table
+from pidbook.evaluation import paper_table
 
 HOLDS, PARTLY, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be checked"
 VERDICTS = (HOLDS, PARTLY, FAILS, OPEN)

@@ -18,6 +18,7 @@ from experiments.experiment import Report, cached_json
 from experiments.fine_tuning import choose_fine_tuning
 from experiments.rows import fit_rows, held_rows
 from experiments.trial import IN_LOOP, WIENER, WITH, Trial
+from pidbook.estimation import NormalisedTokenizer
 from pidbook.estimation.selection import RHOS, choose
 from pidbook.estimation.spelling import normaliser_of
 from pidbook.evaluation.trial_results import control_name
@@ -28,7 +29,6 @@ from pidlib.attacks.synonyms import words_for
 from pidlib.controller import Controller
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import TERMINAL, Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import under
 from pidlib.evaluation.placebos import Placebo
 from pidlib.io.files import write_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pidbook.estimation import AgreedCandidates, SynonymEncoding, word_counts
 from pidlib.attacks.synonyms import candidates, words_for
-from pidlib.estimation.encoding import AgreedCandidates, SynonymEncoding, word_counts
 
 BOTH = ("premise", "hypothesis")
 CHOSEN = "common 8"  # on held-out rows, by the trial of rivals

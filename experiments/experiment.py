@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,22 +15,13 @@ from pydantic import TypeAdapter
 
 from pidbook.evaluation.results import configuration_hash, write_result
 from pidlib.io.files import as_json, write_json
-from pidlib.io.strict_json import explained
+from pidlib.io.records import explained
 
 CONFIGS = Path(__file__).parent / "configs"
 FROZEN = Path(__file__).parent / "frozen.toml"
 EXPERIMENTS = {
     "trial": "experiments.run_trial.TrialRun",
     "wiener": "experiments.run_trial.TrialRun",
-    "pmp": "experiments.pmp.PontryaginTrial",
-    "contrast": "experiments.words.contrast.ContrastTrial",
-    "exact": "experiments.words.exact.ExactTrial",
-    "frontier": "experiments.words.frontier.FrontierTrial",
-    "worst": "experiments.words.worst.WorstTrial",
-    "anatomy": "experiments.benchmarks.anatomy.Anatomy",
-    "control": "experiments.benchmarks.control.ControlBenchmark",
-    "sizes": "experiments.benchmarks.sizes.SizesBenchmark",
-    "peers": "experiments.benchmarks.peers.PeersBenchmark",
 }
 Report = Callable[[str], None]  # gets a line of progress
 
@@ -55,22 +46,6 @@ class Experiment:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class TextExperiment(Experiment):
-    """An experiment with a model on the rows of a data set."""
-
-    data: str = "snli-test"
-    model: str = "minilm-nli"
-    stem = label = ""  # start and end of the name
-    split = True  # whether the name tells the split of the data
-
-    @property
-    def name(self) -> str:
-        """Stem of the result file."""
-        data = self.data if self.split else self.data.partition("-")[0]
-        return f"{self.stem}-{data}-{self.model}{self.label}"
-
-
 def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
     """Refuse a value that is none of those known, by name."""
     for value in values:
@@ -87,25 +62,6 @@ def cached_json(
         stored = as_json({"of": settings} | compute())
         write_json(path, stored)  # last: the work is whole
     return {key: value for key, value in stored.items() if key != "of"}
-
-
-def resumable_map(
-    path: Path, settings: Mapping[str, Any], rows: Sequence[Any], ask: Callable[[Any], Any]
-) -> Iterator[Any]:
-    """An answer to each row, kept in a line of a file as soon as it is there, and asked once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    if lines and json.loads(lines[0]) != as_json(settings):
-        raise ValueError(f"{path.name} was made under other settings: remove it, or set them")
-    yield from map(json.loads, lines[1:])
-    with path.open("a", encoding="utf-8") as file:
-        if not lines:
-            file.write(json.dumps(settings) + "\n")
-        for row in rows[max(len(lines) - 1, 0) :]:
-            answer = json.dumps(ask(row))
-            file.write(answer + "\n")
-            file.flush()
-            yield json.loads(answer)
 
 
 def known_names() -> list[str]:

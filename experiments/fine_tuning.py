@@ -13,7 +13,6 @@ from experiments.experiment import Report
 from experiments.training import LoraSettings, set_weights, train_lora, with_lora
 from pidbook.estimation.selection import best_affordable
 from pidlib.attacks.attacker import victim_sha256
-from pidlib.controller import is_controlled
 from pidlib.data.labels import check_labels, label_order
 from pidlib.data.perturbations import Perturb, perturbed_rows
 from pidlib.estimation.estimator import Estimator
@@ -40,7 +39,7 @@ def fine_tuned(
 
     In batches of 32, over each row as it is and each changed, as many times as there are draws.
     """
-    if is_controlled(find_blocks(model)):
+    if find_blocks(model).is_controlled:
         raise ValueError("a controller is attached; fine-tune the uncontrolled model")
     plain = deepcopy(model)
     if hasattr(plain, "merge_and_unload"):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.paper import MODELS, TRAININGS, accuracy
-from pidlib.io.assets import paper_table
 
 ATTACKS = ("A2T", "PSO", "TextBugger", "TextFooler")
 ROBUST = tuple(TRAININGS)[1:]

@@ -7,6 +7,5 @@ from .evaluation.fair_trial import fair_trial as fair_trial
 from .hooks import find_blocks as find_blocks, read_states as read_states
 from .models import load_model as load_model, training_record as training_record
 from .pid import PIDController as PIDController
-from .pontryagin import Pontryagin as Pontryagin
 
 __version__: str

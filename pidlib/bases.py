@@ -12,7 +12,8 @@ from torch import Tensor
 
 from pidlib.hooks import Blocks
 from pidlib.io.pretrained import Layout, TensorFile
-from pidlib.io.strict_json import Hash, shorten
+from pidlib.io.records import Hash
+from pidlib.io.strict_json import shorten
 from pidlib.io.weights import first_weight, weights_sha256
 from pidlib.settings import TERMS
 from pidlib.theory.subspaces import rank_for
@@ -118,9 +119,12 @@ class Eigenbases:
         basis = self.basis(term, t, variance)
         return torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
 
-    def moment(self, t: int) -> Tensor:
-        """E[x_t x_t^T] of one token, (d, d) float64; energy of directions not kept is spread evenly."""
-        vectors, values = self.vectors["P"][t].double(), self.values["P"][t]
+    def moment(self, t: int, term: str = "P") -> Tensor:
+        """Second moment of a term at state t, of one token, (d, d) float64.
+
+        Energy of directions that were not kept is spread evenly.
+        """
+        vectors, values = self.vectors[term][t].double(), self.values[term][t]
         d, k = vectors.shape
         rest = float(values[k:].sum()) / (d - k) if k < d else 0.0
         return vectors * (values[:k] - rest) @ vectors.T + rest * torch.eye(d, dtype=torch.float64)

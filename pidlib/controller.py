@@ -18,19 +18,15 @@ from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.hub import folder_of, send
 from pidlib.io.model_card import card, write_card
 from pidlib.io.pretrained import foreign, read_card, read_tensors, refused, write_folder
-from pidlib.io.strict_json import read_record, shorten
+from pidlib.io.records import read_record
+from pidlib.io.strict_json import shorten
 from pidlib.io.weights import first_weight
-
-
-def is_controlled(blocks: Blocks) -> bool:
-    """Whether some controller is attached to these blocks."""
-    return blocks.is_controlled
 
 
 def free_blocks(model: nn.Module, blocks: str | nn.ModuleList | None = None) -> Blocks:
     """Find the blocks of a model to fit on; refuse one that some controller is attached to."""
     free = find_blocks(model, blocks)
-    if is_controlled(free):
+    if free.is_controlled:
         raise ValueError("a controller is attached; fit on the uncontrolled model")
     return free
 

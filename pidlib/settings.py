@@ -22,7 +22,8 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from pidlib.io.strict_json import explained, is_number, shorten
+from pidlib.io.records import explained
+from pidlib.io.strict_json import is_number, shorten
 
 TERMS = "PID"
 LAWS = ("averaged", "exact-gain", "residual")

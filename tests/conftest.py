@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from functools import partial
+from types import SimpleNamespace
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -42,23 +42,16 @@ def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
         "pad_token_id": 0,
         "initializer_range": 0.25,
         "id2label": dict(enumerate(LABELS)),
-        "attn_implementation": attention,
     }
-    renamed = {
-        "distilbert": {"n_layers": depth, "n_heads": 2, "dim": WIDTH, "hidden_dim": 24},
+    own = {
+        "distilbert": {"hidden_dim": 24},
         "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH, "init_std": 0.25},
-        "gpt2": {"n_layer": depth, "n_head": 2, "n_embd": WIDTH, "n_positions": 40},
         "llama": {"num_key_value_heads": 2},
         "vit": {"image_size": 8, "patch_size": 4, "num_channels": 1},
     }
-    drop = {
-        "distilbert": ["hidden_size", "num_hidden_layers", "num_attention_heads"],
-        "gpt2": ["hidden_size", "num_hidden_layers", "num_attention_heads"],
-        "vit": ["vocab_size", "max_position_embeddings", "pad_token_id"],
-    }
-    settings = {k: v for k, v in common.items() if k not in drop.get(kind, [])}
-    settings |= renamed.get(kind, {}) | changes
-    config = tf.AutoConfig.for_model(kind, **settings)
+    names = tf.AutoConfig.for_model(kind).attribute_map  # what a kind calls otherwise
+    wanted = {names.get(k, k): v for k, v in (common | own.get(kind, {}) | changes).items()}
+    config = tf.AutoConfig.for_model(kind, attn_implementation=attention, **wanted)
     auto = tf.AutoModelForImageClassification if kind == "vit" else None
     auto = auto or tf.AutoModelForSequenceClassification
     with torch.random.fork_rng(devices=[]):
@@ -121,6 +114,48 @@ def make_inputs(kind, batch=4, length=9, seed=1, side="right"):
     return {"input_ids": ids * mask, "attention_mask": mask}
 
 
+def make_reader(labels=3, **changes):
+    """A random BERT of two blocks that reads real words, with the tokenizer of MiniLM."""
+    import transformers as tf
+
+    from pidlib.data.labels import LABELS
+    from pidlib.io.embedded import embedded_folder
+
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    names = {"id2label": dict(enumerate(LABELS))} if labels == 3 else {"num_labels": labels}
+    config = tf.BertConfig(**size | {"intermediate_size": 24} | names | changes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = tf.BertForSequenceClassification(config).eval()
+    return model, tf.AutoTokenizer.from_pretrained(embedded_folder())
+
+
+def answer(model, inputs):
+    """Logits, without gradients."""
+    with torch.no_grad():
+        return model(**inputs).logits
+
+
+def answered(model, kind="bert", count=1, side="right"):
+    """Batches with the model's own answers as labels."""
+    made = [make_inputs(kind, seed=seed, side=side) for seed in range(1, count + 1)]
+    return [SimpleNamespace(inputs=of, labels=answer(model, of).argmax(-1)) for of in made]
+
+
+def fit(model, rows=12, **settings):
+    """A control fitted on random rows, their labels left out."""
+    from pidlib.pid import PIDController
+
+    settings = {"correct_only": False} | settings
+    return PIDController.fit(model, make_tokenizer(), make_rows(rows), **settings)
+
+
+def hooks_left(model):
+    """Hooks on any module of a model."""
+    kinds = ("_forward_pre_hooks", "_forward_hooks", "_forward_hooks_always_called")
+    return sum(len(getattr(module, kind)) for module in model.modules() for kind in kinds)
+
+
 class _Tiny:
     """What tests need of tiny models, under one name."""
 
@@ -129,11 +164,16 @@ class _Tiny:
     tokenizer = staticmethod(make_tokenizer)
     rows = staticmethod(make_rows)
     inputs = staticmethod(make_inputs)
+    reader = staticmethod(make_reader)
+    answer = staticmethod(answer)
+    answered = staticmethod(answered)
+    fit = staticmethod(fit)
+    hooks_left = staticmethod(hooks_left)
 
 
 @pytest.fixture(scope="session")
 def tiny():
-    """Factories: tiny.model(kind), tiny.tokenizer(side), tiny.rows(n), tiny.inputs(kind)."""
+    """Factories such as tiny.model(kind) and tiny.rows(n), and what tests ask of models."""
     return _Tiny
 
 
@@ -189,7 +229,6 @@ FITS = {}  # of trials, by model, rows and settings
 def small_fits():
     """Trials fit their controls of subspaces on 60 rows, and once for the same rows and model."""
     import experiments.conditions as conditions
-    from experiments.trial import Trial
     from pidlib.attacks.attacker import victim_sha256
     from pidlib.data.nli import fingerprint
     from pidlib.pid import PIDController
@@ -204,7 +243,6 @@ def small_fits():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "PIDController", Once)
-        patch.setattr("experiments.words.contrast.Trial", partial(Trial, fitted_on=60))
         yield
 
 

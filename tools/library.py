@@ -21,10 +21,7 @@ from contents import code, in_toc, prose
 
 # What users import from: folders, whose `__init__` says what they offer, and files of the method.
 DOORS = ("attacks", "data", "estimation", "evaluation", "theory")
-METHOD = (
-    "controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "pontryagin",
-    "settings",
-)  # fmt: skip
+METHOD = ("controller", "diagnosis", "gain", "hooks", "laws", "models", "pid", "settings")
 SUMMARY = 110  # characters that a summary may have
 TAG = re.compile(r"^(Source|Departure):\s+(.+(?:\n.+)*)", re.M)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.M | re.S)  # code that a page shows

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pidbook.evaluation.contrast import RESULT, heard
+from pidbook.evaluation.contrast import RESULT, contrast_accuracy
 from pidbook.evaluation.paper import ATTACKS, TRAININGS, recorded_trials
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
@@ -100,7 +100,7 @@ def _standard(folder: Path) -> str:
     return (
         f"MiniLM, SNLI, standard: {_line(result)}. Of the gain on TextFooler, {noise:.1f} points "
         "are beyond what noise of the same size gains. Where one word changes the meaning it is right on "
-        + heard(read_result(folder / RESULT), PD)
+        + contrast_accuracy(read_result(folder / RESULT), PD)
     )
 
 

@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from contents import RESULTS, in_toc, number
 from hero import TRIAL, before_and_after
-from pidbook.figures.colours import INK, OURS, SEEN
+from pidbook.figures.colours import ATTACKER, INK, OURS
 
 SVG = "image/svg+xml"
 INKS = {"light": "#1f2328", "dark": "#dfe3e8"}  # an image cannot take the colour of its page
@@ -114,7 +114,7 @@ def preview(target: Path) -> None:
     fig.text(0.06, 0.77, what, fontsize=17, color="#4f5761")
     plot = fig.add_axes([0.06, 0.08, 0.88, 0.62])
     names = "attacker has not\nseen the control", "attacker sees\nthe control"
-    for k, (value, name, colour) in enumerate(zip(values, names, (OURS, SEEN), strict=True)):
+    for k, (value, name, colour) in enumerate(zip(values, names, (OURS, ATTACKER), strict=True)):
         plot.barh(k, value, 0.55, color=colour)
         plot.text(-0.5, k, name, ha="right", va="center", fontsize=19, color="#1f2328")
         look = dict(va="center", fontsize=46, weight="bold", color=colour)

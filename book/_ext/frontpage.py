@@ -20,7 +20,7 @@ SOURCES = (
     "wiener-snli-test-minilm-nli-encoded.json",
     "wiener-snli-test-minilm-nli.json",
 )  # a later file's rows stand for an earlier one's
-HEARD = {
+COLUMNS = {
     "exact, all words": "every swap\ntried",
     "clean": "text as\nwritten",
     "edited": "one word turns\nthe meaning",
@@ -29,7 +29,7 @@ HEARD = {
 
 
 class ResultsCard(SphinxDirective):
-    """The card of one recorded trial, P-D control under TextFooler, and what it no longer hears.
+    """The card of one recorded trial, P-D control under TextFooler, with the contrast set.
 
     In the body, printed beneath it, `{most}` is the highest gain that the adaptive trial allows.
     """
@@ -42,11 +42,13 @@ class ResultsCard(SphinxDirective):
         from pidbook.evaluation.recorded_trial import recorded_trial
 
         name = self.arguments[0]
-        result, heard = recorded(self.env, name, CONTRAST)
+        result, contrast = recorded(self.env, name, CONTRAST)
         trial = recorded_trial(result, "textfooler")
         n = f"(n = {len(trial.right['control']['adaptive'])})"
         text = trial.card("P-D control at 99 %, MiniLM, SNLI").replace("points [", "[")
-        text = text.replace("sees it?", f"sees it? {n}").replace("? | | | |", still_heard(heard))
+        text = text.replace("sees it?", f"sees it? {n}").replace(
+            "? | | | |", contrast_cells(contrast)
+        )
         text = re.sub(r"(?<=[ \[])-(?=\d)", "−", text.replace("textfooler", "TextFooler"))
         text = re.sub(r"(?<=\d,) (?=[+−])|(?<=n) (?==)|(?<==) (?=\d)", "\u00a0", text)
         for word, kind in SIDES.items():  # of the third cell; the second may say "open", too
@@ -74,7 +76,7 @@ class TrialOutput(SphinxDirective):
         return [shown, nodes.raw(text=box([name], "make book"), format="html")]
 
 
-class Hearing(SphinxDirective):
+class GainsAndLosses(SphinxDirective):
     """Points gained under attack, and lost elsewhere: lines `contender: name`, and a caption.
 
     In the caption `{edited}` is the least and the most points that the first two lose.
@@ -90,12 +92,12 @@ class Hearing(SphinxDirective):
         drawn = {}
         for name, label in shown.items():
             of = {k: v for r in results if name in r["counts"] for k, v in over(r, name).items()}
-            drawn[label] = {title: (*points(of[k]), of[k].n) for k, title in HEARD.items()}
-        lost = [-rows[HEARD["edited"]][0] for rows in [*drawn.values()][:2]]
+            drawn[label] = {title: (*points(of[k]), of[k].n) for k, title in COLUMNS.items()}
+        lost = [-rows[COLUMNS["edited"]][0] for rows in [*drawn.values()][:2]]
         caption = caption.replace("{edited}", f"{min(lost):.0f} to {max(lost):.0f}")
         bare = {k: v for r in results for k, v in r["counts"]["none"].items()}
         level = {
-            title: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k, title in HEARD.items()
+            title: f"{100 * bare[k]['right'] / bare[k]['n']:.1f} %" for k, title in COLUMNS.items()
         }
         data = box([*SOURCES, RESULT], "make book")
         return [captioned(self, "".join([*forest(drawn, {"no control": level}), data]), caption)]
@@ -110,7 +112,7 @@ def printed(gain: float, low: float, high: float) -> str:
     return f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
 
 
-def still_heard(result: dict) -> str:
+def contrast_cells(result: dict) -> str:
     """What P-D control changes on pairs whose meaning one word changes, as cells of the card."""
     from pidbook.evaluation.trial_results import gains_over_none
     from pidlib.evaluation import conclude
@@ -127,14 +129,6 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
     from chapters import chapters, duration
 
     return [nodes.Text(duration(sum(chapter.reading for chapter in chapters())))], []
-
-
-def heard(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """Role: what a contender gets right where a word changes the meaning, with counts."""
-    from pidbook.evaluation import contrast
-
-    (result,) = recorded(inliner.document.settings.env, contrast.RESULT)
-    return [nodes.Text(contrast.heard(result, text))], []
 
 
 def forest(
@@ -176,8 +170,7 @@ def forest(
 
 
 def setup(app):
-    for kind in (Hearing, ResultsCard, TrialOutput):
+    for kind in (GainsAndLosses, ResultsCard, TrialOutput):
         app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
-    for role in (reading_time, heard):
-        app.add_role(role.__name__.replace("_", "-"), role)
+    app.add_role("reading-time", reading_time)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,13 +13,13 @@ from provenance import box
 
 RESULT = "showcase-captions-minilm-nli.json"
 TRIAL, RECIPE = "trial-snli-test-minilm-nli.json", "textfooler"
-PD, TERMINAL, ENCODING, SEEN = "P-D 99 %", "Terminal both", "encoding", "adaptive"
+PD, TERMINAL, ENCODING, AGAIN = "P-D 99 %", "Terminal both", "encoding", "adaptive"
 NOISE = f"{PD}: noise 0"
 SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "The paper's control brings the right answer back."),
     NOISE: ("A random push as large", "So does a random push of the same size."),
-    SEEN: ("The paper's control, seen by the attacker", "Another word, and it flips again."),
+    AGAIN: ("The paper's control, adaptive attack", "Another word, and it flips again."),
 }
 
 
@@ -89,8 +89,8 @@ def hero(example: dict, counts: dict, n: int) -> str:
     words, first = example["hypothesis"].split(), example["before"]["none"]
     panels = []
     for k, (name, (button, said)) in enumerate(SWITCH.items()):
-        edit = example["adaptive edit"] if name == SEEN else example["edit"]
-        shares = example["adaptive after"] if name == SEEN else example["after"][name]
+        edit = example["adaptive edit"] if name == AGAIN else example["edit"]
+        shares = example["adaptive after"] if name == AGAIN else example["after"][name]
         panels.append(
             f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}><label for="hero-{k}">{escape(button)} {"✓" if right(shares, example) else "✗"}</label>'
             f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}<p class="hero-said">{escape(said)}</p></div>'

@@ -58,7 +58,7 @@ def two_processes(result):
 
 def grid_budget(*results):
     """What the paper's grid of attacks would cost."""
-    from experiments.benchmarks.budget import grid_budget
+    from experiments.budget import grid_budget
 
     costs = grid_budget(RESULTS)
     rows = [

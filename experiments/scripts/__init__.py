@@ -5,4 +5,5 @@ SCRIPTS = {  # by the name of the result
     "control-laws-again-sick-test-minilm-nli": "control_laws_again",
     "encoding-words-snli-test-minilm-nli": "encoding_words",
     "sisters-snli-test-minilm-nli": "sister_words",
+    "kept-meaning-minilm-nli": "kept_meaning",
 }

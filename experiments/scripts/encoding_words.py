@@ -13,10 +13,10 @@ from experiments.adapters import adapter_record
 from experiments.conditions import COUNTED
 from experiments.encoding import BOTH, CHOSEN, encoding_of
 from experiments.rows import fit_rows
+from pidbook.estimation import word_counts
 from pidbook.evaluation.results import write_result
 from pidlib.attacks.synonyms import WordNetCandidates
 from pidlib.data.nli import fingerprint, load_nli
-from pidlib.estimation.encoding import word_counts
 
 MODEL = "minilm-nli"
 DATA = "snli-test"

@@ -7,9 +7,6 @@ from .attacker import (
     Explanation as Explanation,
     Step as Step,
 )
-from .inflections import (
-    parts_of_speech as parts_of_speech,
-)
 from .outcomes import (
     AttackCounts as AttackCounts,
     Outcome as Outcome,

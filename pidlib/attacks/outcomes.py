@@ -14,7 +14,8 @@ from pydantic import NonNegativeInt
 from pidlib.data.edits import Edit, rebuild, row_hash
 from pidlib.data.rows import as_rows
 from pidlib.io.files import as_json
-from pidlib.io.strict_json import parse_json, read_record
+from pidlib.io.records import read_record
+from pidlib.io.strict_json import parse_json
 
 SCHEMA = "pidlib-outcomes/1"
 STATUSES = ("succeeded", "failed", "skipped")

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from pidlib.attacks.attack import RECIPES
 from pidlib.attacks.synonyms import OFFLINE, RESOURCES
 from pidlib.data.perturbations import MIXES
-from pidlib.io.strict_json import explained
+from pidlib.io.records import explained
 from pidlib.settings import LARGEST, LAWS, STRICT, ControlSettings, Place
 
 ESTIMATED = {"wiener": "regression", "terminal": "terminal"}  # laws that are rules of `Estimator`

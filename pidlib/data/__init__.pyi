@@ -19,7 +19,6 @@ from .lexicon import (
 from .nli import (
     data_folder as data_folder,
     fingerprint as fingerprint,
-    hold_out as hold_out,
     load_nli as load_nli,
     read_jsonl as read_jsonl,
 )

@@ -34,12 +34,6 @@ class Units(NamedTuple):
         return torch.bincount(owner[owner >= 0], minlength=len(self.whole))
 
 
-def units_of_positions(inputs: Mapping[str, Tensor], batch: int, length: int) -> Units:
-    """Every position of a batch as a unit of its own, as pictures have them."""
-    places = torch.arange(batch * length)
-    return Units(inputs, places.reshape(batch, length), torch.ones(len(places), dtype=torch.bool))
-
-
 def paired_units(
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],

@@ -153,33 +153,6 @@ def fingerprint(rows) -> str:
     return digest.hexdigest()
 
 
-def hold_out(rows, n: int):
-    """Set exactly n rows aside for validation, premises by sha256; no premise is in both parts.
-
-    Parameters
-    ----------
-    rows : datasets.Dataset
-    n : int, at least 1 and fewer than there are rows
-
-    Returns
-    -------
-    (kept, held) : tuple of datasets.Dataset
-
-    Examples
-    --------
-    >>> kept, held = hold_out(load_nli("captions", n=100), 20)
-    >>> len(held), set(kept["premise"]) & set(held["premise"])
-    (20, set())
-    """
-    if not 1 <= n < len(rows):
-        raise ValueError(f"cannot hold out {n} of {len(rows)} rows")
-    keys = [hashlib.sha256(premise.encode()).hexdigest() for premise in rows["premise"]]
-    held = sorted(range(len(rows)), key=keys.__getitem__)[:n]
-    used = {keys[k] for k in held}
-    rest = [k for k, key in enumerate(keys) if key not in used]
-    return rows.select(rest), rows.select(sorted(held))
-
-
 _captions = cache(read_jsonl)
 
 

@@ -1,4 +1,4 @@
-"""Means beyond the paper: maps learnt from random changes of text, and what stands before a model."""
+"""Means beyond the paper: maps learnt from random changes of text."""
 
 from pidlib._doors import lazy_door
 

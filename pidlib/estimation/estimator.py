@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from pidlib.bases import ControllerCard, FitRecord, checksums
 from pidlib.controller import Controller, free_blocks
-from pidlib.data.alignment import units_of_positions
 from pidlib.data.batches import MAX_LENGTH, positions_of, token_lengths
 from pidlib.data.perturbations import Perturb, described
 from pidlib.data.rows import as_rows
@@ -25,12 +24,11 @@ from pidlib.estimation.layerwise import (
     Fit,
     closed_form,
     fit_estimates,
-    fit_pairs,
     writes,
 )
 from pidlib.estimation.terminal import EPOCHS, RATE, fit_terminal
 from pidlib.gain import TOLERANCE, Gain
-from pidlib.hooks import Blocks, Control, find_blocks, read_states
+from pidlib.hooks import Blocks, Control, find_blocks
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.pretrained import Layout
 from pidlib.laws import StaticLaw
@@ -143,42 +141,6 @@ class Estimator(Controller):
         origin = _origin(found, estimates, len(rows), blocks is not None)
         return cls(estimates, origin, float(rho), rule, described(perturbed), skip_first, rank)
 
-    @classmethod
-    def from_pairs(
-        cls,
-        model: nn.Module,
-        pairs: Sequence[tuple[Mapping[str, Tensor], Mapping[str, Tensor]]],
-        layers: Sequence[int] | None = None,
-        rho: float = 0.5,
-        rule: str = "regression",
-        *,
-        text: str = "changes of pictures",
-        blocks: str | nn.ModuleList | None = None,
-    ) -> Self:
-        """Fit a closed form on clean and changed batches, for example of pictures.
-
-        Parameters
-        ----------
-        model, layers, rho, blocks
-            As for `fit`; every position counts, and each keeps its place in the changed form.
-        pairs : sequence of pairs of mappings, arguments of the forward: clean, and changed
-        rule, text : "regression" or "wiener"; what changed the inputs, for `summary`
-        """
-        if rule not in RULES:
-            raise ValueError(f"unknown rule {rule!r} of pairs; choose one of {RULES}")
-        found, chosen = _checked(model, blocks, layers, pairs, rule)
-        fit = closed_form(rule, rho)
-        with torch.inference_mode():
-            sizes = [read_states(model, clean, found).values[0].shape[:2] for clean, _ in pairs]
-        units = [
-            tuple(units_of_positions(inputs, *size) for inputs in pair)
-            for pair, size in zip(pairs, sizes, strict=True)
-        ]
-        estimates = fit_pairs(found, units, chosen, fit)
-        rows = sum(batch for batch, _ in sizes)
-        origin = _origin(found, estimates, rows, blocks is not None)
-        return cls(estimates, origin, float(rho), rule, text)
-
     def up_to(self, t: int) -> Estimator:
         """Correct the states up to x_t only, without a new fit; later maps know those before them."""
         if self.rule == TERMINAL and t < max(self.estimates):
@@ -217,11 +179,6 @@ class Estimator(Controller):
             for part in (self.estimates[t].A, self.estimates[t].b):
                 digest.update(part.detach().cpu().float().contiguous().numpy().data)
         return digest.hexdigest()
-
-    def cuts(self) -> Iterator[Estimator]:
-        """All depths that need no new fit, from the shallowest to the whole."""
-        whole = self.controlled[-1:] if self.rule == TERMINAL else self.controlled
-        yield from map(self.up_to, whole)
 
     @property
     def controlled(self) -> tuple[int, ...]:

@@ -147,18 +147,6 @@ def fit_estimates(
         texts = ([of[k] for k in part] for of in (rows, edits, moved))
         device = input_device(blocks.model)
         pairs.append(paired_units(tokenizer, *texts, device, max_length, skip_first))
-    return fit_pairs(blocks, pairs, states, fit, skip_first, rank)
-
-
-def fit_pairs(
-    blocks: Blocks,
-    pairs: Sequence[tuple[Units, Units]],
-    states: Sequence[int],
-    fit: Callable[[int, _Joint], Affine],
-    skip_first: int = 0,
-    rank: int | None = None,
-) -> dict[int, AffineEstimate]:
-    """The same on batches of clean and changed inputs, their units numbered alike."""
     estimates: dict[int, AffineEstimate] = {}
     for t in sorted(states):
         law = {s: before.gain for s, before in estimates.items()}

@@ -202,8 +202,7 @@ def fair_trial(
     ----------
     model, tokenizer, controller
         As `load_model` returns them, and a controller that was fitted on them; or a defence of your
-        own with `summary` and `attached`, such as a `pidlib.estimation.Preprocessing` with the
-        tokenizer that its `before` gives.
+        own with `summary` and `attached`, such as one that changes the text that a tokenizer reads.
     rows, resources, seed, progress
         As for `pidlib.attacks.attack`; 500 rows or more, or the intervals are wide.
     recipe : str or sequence of str

@@ -1,8 +1,7 @@
-"""What ships beside the code: word lists, the paper's tables; and a folder for what is computed."""
+"""What ships beside the code: word lists; and a folder for what is computed."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -53,30 +52,3 @@ def word_list(name: str) -> tuple[str, ...]:
     text = (ASSETS / name).read_text(encoding="utf-8")
     lines = (line.split("#")[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
-
-
-def paper_table(name: str) -> list[dict]:
-    """Records of one of the paper's tables, one number each.
-
-    Parameters
-    ----------
-    name : str
-        `opt`, `anli`, `ablation`, `pmp`, `wall_time`, `theorem_error`, `ranks`, `snli` or `mnli`:
-        Tables 1 to 9 in the order of the LaTeX.
-
-    Returns
-    -------
-    list of dict
-
-    Examples
-    --------
-    >>> len(paper_table("snli"))
-    120
-
-    Source: Tables 1 to 9.
-    """
-    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
-    names = [key for key in tables if not key.startswith("_")]
-    if name not in names:
-        raise ValueError(f"unknown table {name!r}; known: {names}")
-    return tables[name]["rows"]

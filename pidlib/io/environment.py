@@ -1,12 +1,10 @@
-"""Where a run took place: versions, machine, commit."""
+"""Where a run took place: versions and machine."""
 
 from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 
@@ -31,15 +29,3 @@ def machine() -> dict[str, Any]:
     found["processor_features"] = torch.backends.cpu.get_cpu_capability()
     found["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return found
-
-
-def commit() -> str | None:
-    """Commit of the checkout that pidlib was imported from, or None outside one."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],
-            capture_output=True, text=True, timeout=10, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None

@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pidlib.io.files import check_sha256, write_json, write_tensors
-from pidlib.io.strict_json import Hash, read_json, shorten
+from pidlib.io.records import Hash
+from pidlib.io.strict_json import read_json, shorten
 
 SCHEMA, CARD = 1, "controller.json"
 LARGEST_CARD = 1 << 22  # bytes; that of a model of 96 blocks has about 30,000

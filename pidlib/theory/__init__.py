@@ -1,4 +1,4 @@
-"""Mathematics of control: gains, Riccati equations, subspaces; nothing here knows transformers."""
+"""Mathematics that the control computes with: gains, subspaces, estimates; no transformers."""
 
 from pidlib._doors import lazy_door
 

@@ -7,7 +7,6 @@ controlled layer leaves of a direction that the loss penalises with weight q.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,106 +52,10 @@ def rate(c: float, q: ArrayLike = 1.0) -> np.ndarray:
     return 2.0 * np.arcsinh(ratio / 2.0)
 
 
-class Steady(NamedTuple):
-    """Gains far from the last layer of a deep network."""
-
-    lambda_: np.ndarray
-    alpha: np.ndarray
-    lifetime: np.ndarray
-
-
-def steady(c: float, q: ArrayLike = 1.0) -> Steady:
-    """Gains of a network of infinite depth.
-
-    Parameters
-    ----------
-    c : float
-        Control cost, at least 0.
-    q : float or array
-        State weight, at least 0.
-
-    Returns
-    -------
-    Steady
-        Arrays of the shape of `q`: `lambda_`, eigenvalue of the value function, 0 to c; `alpha`,
-        the share exp(-mu) that one layer leaves; `lifetime`, the number of layers 1 / mu over
-        which an error falls by the factor e, infinite where q = 0 and 0 where c = 0.
-
-    Examples
-    --------
-    >>> limit = steady(c=1.0)               # the golden ratio
-    >>> round(float(limit.alpha), 4), round(float(limit.lambda_), 4)
-    (0.382, 0.618)
-
-    Source: equation gains-steady.
-    """
-    mu = rate(c, q)
-    with np.errstate(divide="ignore"):
-        return Steady(-float(c) * np.expm1(-mu), np.exp(-mu), 1.0 / mu)
-
-
-def recursion(
-    weights: np.ndarray, costs: ArrayLike, stretch: ArrayLike = 1.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Alphas (T, ...) and lambdas (T + 1, ...) of weights (T, ...), from the last layer back."""
-    costs, stretch = (np.broadcast_to(v, weights.shape) for v in (costs, stretch))
-    factors, values = np.ones(weights.shape), np.zeros((len(weights) + 1, *weights.shape[1:]))
-    for t in range(len(weights) - 1, -1, -1):
-        pull = weights[t] + stretch[t] ** 2 * values[t + 1]
-        # where cost and pull are both 0, nothing is penalised and all is left
-        np.divide(costs[t], costs[t] + pull, out=factors[t : t + 1], where=pull > 0)
-        values[t] = pull * factors[t]  # c m / (c + m), without cancellation
-    return factors, values
-
-
-def _checked(T: int, c: float, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def rates_and_layers(T: int, c: float, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The rate of each weight, and the layers 0 to T as a column beside the weights."""
     layers, mu = np.arange(depth(T) + 1.0), rate(float(control_cost(c)), q)
     return mu, layers.reshape(-1, *[1] * mu.ndim)
-
-
-def lambdas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
-    """Eigenvalues of the value function, lambda_0 to lambda_T.
-
-    lambda_t = c (q + lambda_{t+1}) / (q + lambda_{t+1} + c), lambda_T = 0.
-
-    Parameters
-    ----------
-    T : int
-        Number of controlled states, at least 1.
-    c : float
-        Control cost, at least 0.
-    q : float or array of shape S
-        State weight: an eigenvalue of Q, at least 0.
-
-    Returns
-    -------
-    (T + 1, *S) array
-        Entry t is lambda_t, between 0 and c.
-
-    Raises
-    ------
-    ValueError
-        T below 1, negative or not finite `c` or `q`.
-
-    Examples
-    --------
-    >>> lambdas(3, c=1.0).round(4)          # Fibonacci: 8/13, 3/5, 1/2, 0
-    array([0.6154, 0.6   , 0.5   , 0.    ])
-
-    Source: Proposition 2 (recursion); equations gains-recursion, gains-closed.
-    """
-    mu, layers = _checked(T, c, q)
-    left = layers[::-1]
-    with np.errstate(invalid="ignore"):
-        one_more_change = np.where(left == 0, 0.0, -np.expm1(-2.0 * left * mu))
-    # 2 sinh(mu / 2) exp(-mu / 2) = 1 - exp(-mu)
-    return (
-        float(control_cost(c))
-        * -np.expm1(-mu)
-        * one_more_change
-        / (1.0 + np.exp(-(2.0 * left + 1.0) * mu))
-    )
 
 
 def alphas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
@@ -187,7 +90,7 @@ def alphas(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
 
     Source: Proposition 2 and Theorem 1 (recursion); equations gains-alpha, gains-closed.
     """
-    mu, layers = _checked(T, c, q)
+    mu, layers = rates_and_layers(T, c, q)
     left = layers[:0:-1]
     top, bottom = np.exp(-(2.0 * left - 1.0) * mu), np.exp(-(2.0 * left + 1.0) * mu)
     return np.exp(-mu) * (1.0 + top) / (1.0 + bottom)
@@ -215,7 +118,7 @@ def attenuation(T: int, c: float, q: ArrayLike = 1.0) -> np.ndarray:
 
     Source: Theorem 1 (product); equations gains-product, theorem-error.
     """
-    mu, t = _checked(T, c, q)
+    mu, t = rates_and_layers(T, c, q)
     with np.errstate(invalid="ignore"):
         decay = np.where(t == 0, 1.0, np.exp(-t * mu))
     return decay * (1.0 + np.exp(-(2.0 * (T - t) + 1.0) * mu)) / (1.0 + np.exp(-(2 * T + 1) * mu))
@@ -257,52 +160,6 @@ def predicted_error(on: ArrayLike, off: ArrayLike, T: int, c: float, q: float = 
         raise ValueError("`on` and `off` are squared norms; they cannot be negative")
     left = attenuation(T, c, float(q)).reshape(-1, *[1] * inside.ndim)
     return left**2 * outside + inside
-
-
-def generalised_error(z: ArrayLike, x: ArrayLike, q: ArrayLike, T: int, c: float) -> np.ndarray:
-    """Squared error for any weights and any clean input, for t = 0 to T.
-
-    The sum over directions k of (eta_t(q_k) z_k - (1 - eta_t(q_k)) x_k)^2. The control
-    fades the perturbation, and also what the clean input has off the subspace: the
-    second term is that bias. With x_k = 0 wherever q_k > 0, and q in {0, 1}, this is
-    Theorem 1.
-
-    Parameters
-    ----------
-    z, x : (..., d) array
-        Perturbation and clean input, as coordinates in an eigenbasis of Q_0.
-    q : (d,) array
-        Eigenvalues of Q_0 in the same order, at least 0.
-    T, c
-        As for `alphas`.
-
-    Returns
-    -------
-    (T + 1, ...) array
-        Squared distance of the controlled perturbed state from the clean one.
-
-    Raises
-    ------
-    ValueError
-        Sizes that differ, or as for `alphas`.
-
-    Examples
-    --------
-    >>> generalised_error(z=[0.5, 1.0], x=[3.0, 0.2], q=[0.0, 1.0], T=2, c=1.0).round(4)
-    array([1.25  , 0.3284, 0.2516])
-
-    Source: equation theorem-bias. Departure: extends Theorem 1, which has q in {0, 1} and
-    no bias.
-    """
-    left, weights = attenuation(T, c, q), np.asarray(q)
-    noise, clean = np.broadcast_arrays(np.asarray(z, float), np.asarray(x, float))
-    if weights.ndim != 1 or noise.shape[-1:] != weights.shape:
-        raise ValueError(
-            f"z has shape {noise.shape} and q {weights.shape}; the last axis of z and x "
-            "must have one entry for each eigenvalue"
-        )
-    left = left.reshape(len(left), *[1] * (noise.ndim - 1), -1)
-    return ((left * noise - (1.0 - left) * clean) ** 2).sum(axis=-1)
 
 
 def wiener_c(X: float, Z: float, T: int, q: float = 1.0) -> float:

@@ -1,22 +1,17 @@
 """Linear subspaces of hidden states, fitted from a stream.
 
-The basis of one mode of a Tucker decomposition (HOSVD) holds the left singular vectors
-of that mode's unfolding X_(i). They are the eigenvectors of the second moment
-X_(i) X_(i)^T, a sum over examples, so it is enough to add up that small matrix.
+A basis holds the left singular vectors of all states, side by side. They are the eigenvectors
+of their second moment X X^T, a sum over states, so it is enough to add up that small matrix.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import torch
 
-from pidlib.theory.inputs import choice, number
+from pidlib.theory.inputs import number
 
-MODES = ("embedding", "temporal")
 _CHUNK = 1 << 20  # numbers cast to float64 at a time: 8 MiB
 
 
@@ -61,70 +56,21 @@ def rank_for(eigenvalues: torch.Tensor, variance: float) -> int:
     return int((sums < (share - slack) * sums[-1]).sum()) + 1
 
 
-@dataclass(frozen=True)
-class Subspace:
-    """A fitted subspace of one mode.
-
-    Attributes
-    ----------
-    basis : (d, r) float64 tensor
-        Orthonormal columns, by falling eigenvalue, each with its largest entry positive.
-    eigenvalues : (d,) float64 tensor
-        All eigenvalues of the second moment, falling.
-    rank : int
-        Number of columns r.
-    variance : float
-        Share of variance asked for.
-
-    Source: Algorithm 1; equations subspaces-projection, subspaces-svd.
-    """
-
-    basis: torch.Tensor
-    eigenvalues: torch.Tensor
-    rank: int
-    variance: float
-
-    @property
-    def projection(self) -> torch.Tensor:
-        """Projection V V^T onto the subspace, (d, d)."""
-        return self.basis @ self.basis.T
-
-    @property
-    def complement(self) -> torch.Tensor:
-        """Projection Q = I - V V^T off the subspace, (d, d)."""
-        return torch.eye(len(self.basis), dtype=self.basis.dtype) - self.projection
-
-
 def spectrum(moment: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Eigenvalues (d,) of a second moment (d, d), falling, none below 0, and its eigenvectors."""
     values, vectors = torch.linalg.eigh((moment + moment.T) / 2)
     return values.flip(0).clamp(min=0.0), vectors.flip(1)
 
 
-def subspace_of(moment: torch.Tensor, variance: float) -> Subspace:
-    """Leading eigenvectors of a second moment (d, d) that hold a share of variance."""
-    matrix = moment.detach().to("cpu", torch.float64)
-    if not torch.isfinite(matrix).all():
-        raise ValueError("the second moment has NaN or infinite entries")
-    values, vectors = spectrum(matrix)
-    rank = rank_for(values, variance)
-    basis = vectors[:, :rank]
-    largest = basis.gather(0, basis.abs().argmax(0, keepdim=True))
-    return Subspace((basis * largest.sign()).contiguous(), values, rank, float(variance))
-
-
 class Moments:
-    """Uncentred second moments of a stream of states, per mode, in float64.
+    """Uncentred second moment of a stream of states, in float64.
 
-    Memory is width^2 + length^2 numbers whatever the number of examples.
+    Memory is width^2 numbers whatever the number of states.
 
     Parameters
     ----------
     width : int
         Size d of one state.
-    length : int
-        Positions l kept in the temporal mode. Later tokens of a longer example count in
-        the embedding mode only. With 0 the temporal mode is not accumulated.
     device : torch.device, optional
         Where the sums live; states are moved there.
 
@@ -132,30 +78,23 @@ class Moments:
     ----------
     embedding : (d, d) float64 tensor
         Sum over real tokens of x x^T.
-    temporal : (l, l) float64 tensor
-        Sum over examples of X X^T, X being (l, d). A token's position is its place among
-        the real tokens of its example, so padding, left or right, changes nothing.
     tokens, examples : int
         How many were added.
 
     Examples
     --------
     >>> states = torch.tensor([[[3.0, 4.0], [0.0, 0.0]]])
-    >>> moments = Moments(width=2, length=2).update(states, mask=torch.tensor([[1, 0]]))
+    >>> moments = Moments(width=2).update(states, mask=torch.tensor([[1, 0]]))
     >>> moments.embedding.tolist(), moments.tokens
     ([[9.0, 12.0], [12.0, 16.0]], 1)
-    >>> moments.subspace(variance=0.99).basis.T.round(decimals=3).tolist()
-    [[0.6, 0.8]]
 
     Source: Algorithm 1; equations subspaces-streamed, subspaces-moment.
     Departure: streamed; real tokens only; uncentred as there.
     """
 
-    def __init__(self, width: int, length: int = 0, device: torch.device | str | None = None):
+    def __init__(self, width: int, device: torch.device | str | None = None):
         self.width = int(number("width", width, "at least 1"))
-        self.length = int(number("length", length))
         self.embedding = torch.zeros(width, width, dtype=torch.float64, device=device)
-        self.temporal = torch.zeros(length, length, dtype=torch.float64, device=device)
         self.tokens = 0
         self.examples = 0
 
@@ -186,90 +125,20 @@ class Moments:
                 )
         step = max(1, _CHUNK // max(1, states.shape[1] * self.width))
         for start in range(0, len(states), step):
-            self._add(states[start : start + step], mask[start : start + step])
+            self.add(states[start : start + step], mask[start : start + step])
         return self
 
-    def _add(self, states: torch.Tensor, mask: torch.Tensor) -> None:
+    def add(self, states: torch.Tensor, mask: torch.Tensor) -> None:
+        """Add some states (B, l, d) of an update; mask (B, l) is true where they count."""
         states, mask = (v.to(self.embedding.device) for v in (states, mask))
-        whole = bool(mask.all())
-        real = states.flatten(0, 1).double() if whole else states[mask].double()
+        real = (states.flatten(0, 1) if bool(mask.all()) else states[mask]).double()
         # The sum is symmetric: three of its four quarters are computed, one is copied.
         half, total = self.width // 2, self.embedding
         total[:half].addmm_(real[:, :half].T, real)
         total[half:, half:].addmm_(real[:, half:].T, real[:, half:])
         total[half:, :half] = total[:half, half:].T
-        if self.length:
-            place = (mask.cumsum(1) - 1).masked_fill(~mask, self.length)
-            place = place.clamp_max(self.length)  # one place more takes what does not count
-            if whole:
-                wide = real.view(states.shape)
-            else:
-                wide = real.new_zeros(states.shape)
-                wide[mask] = real
-            products = wide @ wide.mT
-            pairs = place[:, :, None] * (self.length + 1) + place[:, None, :]
-            sums = products.new_zeros((self.length + 1) ** 2)
-            sums.index_add_(0, pairs.flatten(), products.flatten())
-            self.temporal += sums.view(self.length + 1, -1)[:-1, :-1]
         self.tokens += int(mask.sum())
         self.examples += len(states)
-
-    def merge(self, other: Moments) -> Moments:
-        """Add the sums of another accumulator, which is left as it is; return this one."""
-        if (self.width, self.length) != (other.width, other.length):
-            raise ValueError(
-                f"cannot merge width {self.width}, length {self.length} with "
-                f"width {other.width}, length {other.length}"
-            )
-        self.embedding += other.embedding.to(self.embedding.device)
-        self.temporal += other.temporal.to(self.temporal.device)
-        self.tokens += other.tokens
-        self.examples += other.examples
-        return self
-
-    def subspace(self, variance: float = 0.99, mode: str = "embedding") -> Subspace:
-        """Subspace of the "embedding" or "temporal" mode that holds a share of variance."""
-        choice("mode", mode, MODES)
-        if self.tokens == 0:
-            raise ValueError("no states were added; call update first")
-        if mode == "temporal" and self.length == 0:
-            raise ValueError("the temporal mode was not accumulated; give Moments a length above 0")
-        return subspace_of(self.embedding if mode == "embedding" else self.temporal, variance)
-
-
-def energy_off(basis: torch.Tensor, moment: torch.Tensor) -> float:
-    """Share of a second moment's energy that lies off a subspace.
-
-    Parameters
-    ----------
-    basis : (d, r) tensor
-        Orthonormal columns V.
-    moment : (d, d) tensor
-        Second moment M of the states looked at.
-
-    Returns
-    -------
-    float
-        tr(Q M) / tr(M) with Q = I - V V^T, from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        A moment of zero energy.
-
-    Examples
-    --------
-    >>> energy_off(torch.eye(2)[:, :1], torch.diag(torch.tensor([3.0, 1.0])))
-    0.25
-
-    Source: equation subspaces-bias.
-    """
-    frame, matrix = basis.to(torch.float64), moment.to(torch.float64)
-    total = float(matrix.trace())
-    if total <= 0:
-        raise ValueError(f"the second moment has trace {total}; no states were seen")
-    left = matrix - frame @ (frame.T @ matrix)
-    return min(1.0, max(0.0, float((left - (left @ frame) @ frame.T).trace()) / total))
 
 
 def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
@@ -304,60 +173,3 @@ def principal_angles(V: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     if left.ndim != 2 or right.ndim != 2 or left.shape[0] != right.shape[0]:
         raise ValueError(f"shapes {left.shape} and {right.shape}; expected (d, r) and (d, s)")
     return torch.from_numpy(scipy.linalg.subspace_angles(left, right).copy())
-
-
-class Hosvd(NamedTuple):
-    """Core (r_1, ..., r_I), bases (n_i, r_i) and all singular values of a Tucker decomposition."""
-
-    core: torch.Tensor
-    bases: tuple[torch.Tensor, ...]
-    singular_values: tuple[torch.Tensor, ...]
-
-
-def hosvd(tensor: torch.Tensor, variance: float = 1.0) -> Hosvd:
-    """Tucker decomposition of a whole tensor, one unfolding after another.
-
-    For teaching and for tests: it holds the tensor in memory. `Moments` gives the same
-    bases from a stream.
-
-    Parameters
-    ----------
-    tensor : tensor of two or more axes
-        For hidden states (N, l, d).
-    variance : float
-        Share of variance kept in each mode, above 0 and at most 1.
-
-    Returns
-    -------
-    Hosvd
-        `core` (r_1, ..., r_I), `bases` of (n_i, r_i), all `singular_values` of each unfolding.
-
-    Raises
-    ------
-    ValueError
-        Variance out of range, fewer than two axes, or entries that are not finite.
-
-    Examples
-    --------
-    >>> parts = hosvd(torch.arange(24.0).reshape(4, 3, 2), variance=0.99)
-    >>> tuple(parts.core.shape), [tuple(basis.shape) for basis in parts.bases]
-    ((1, 1, 1), [(4, 1), (3, 1), (2, 1)])
-
-    Source: Algorithm 1; equations subspaces-svd, subspaces-core, subspaces-truncation.
-    Departure: the basis is U and the core is X times U^T; the printed V does not fit the
-    mode product.
-    """
-    values = torch.as_tensor(tensor).detach().double()
-    if values.ndim < 2:
-        raise ValueError(f"the tensor has {values.ndim} axes; at least two are needed")
-    if not torch.isfinite(values).all():
-        raise ValueError("the tensor has NaN or infinite entries")
-    core, bases, spectra = values, [], []
-    for mode in range(values.ndim):
-        unfolding = values.movedim(mode, 0).flatten(1)  # rows: slices along this mode
-        left, sizes, _ = torch.linalg.svd(unfolding, full_matrices=False)
-        basis = left[:, : rank_for(sizes**2, variance)]
-        core = torch.tensordot(core, basis, dims=([0], [0]))  # each mode in turn goes to the end
-        bases.append(basis)
-        spectra.append(sizes)
-    return Hosvd(core, tuple(bases), tuple(spectra))

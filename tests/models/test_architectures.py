@@ -100,13 +100,8 @@ def test_half_precision_is_read_and_controlled(kind):
         states = read_states(model, inputs).values
     assert {x.dtype for x in states} == {torch.bfloat16} and len(states) == DEPTH + 1
 
-    class Batch:
-        labels = None
-
-    Batch.inputs = inputs
-    controller = PIDController.from_batches(
-        model, [Batch], correct_only=False, scheme="P", variance=0.5, c=0
-    )
+    how = {"scheme": "P", "variance": 0.5, "c": 0}
+    controller = PIDController.from_batches(model, [inputs], correct_only=False, **how)
     plain = answer(model, inputs)
     with controller.attached(model):
         controlled = answer(model, inputs)

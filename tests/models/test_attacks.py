@@ -7,19 +7,22 @@ import random
 import subprocess
 import sys
 from collections import OrderedDict
+from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from pidlib.attacks.attack import RECIPES, attack, explain
-from pidlib.attacks.attacker import seeded
-from pidlib.attacks.outcomes import attack_table, read_outcomes, transfer_rows
-from pidlib.data.edits import COLUMNS, rebuild
-from pidlib.data.labels import LABELS
+from pidlib.attacks.attacker import Engine, seeded
+from pidlib.attacks.components import parts_of
+from pidlib.attacks.outcomes import attack_table, transfer_rows
+from pidlib.attacks.synonyms import WordNetCandidates, candidates, words_for
+from pidlib.attacks.victim import Victim
+from pidlib.data.edits import COLUMNS, rebuild, word_spans
 from pidlib.evaluation.accuracy import predict
-from pidlib.io.embedded import embedded_folder
+from pidlib.hooks import find_blocks
+from pidlib.io.assets import word_list
 
 PAIRS = [
     ("A man in a red jacket is playing a guitar.", "A man is playing music on the street."),
@@ -32,21 +35,10 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def victim():
+def victim(tiny):
     """Return a tiny BERT with large random weights, so that each word matters."""
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        initializer_range=0.3,
-        id2label=dict(enumerate(LABELS)),
-        label2id={name: k for k, name in enumerate(LABELS)},
-    )
-    return BertForSequenceClassification(config).eval(), tokenizer
+    size = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+    return tiny.reader(**size, initializer_range=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +70,6 @@ def test_statuses_agree_with_the_models_answers(attacked, victim, rows):
 
 
 def test_only_what_may_change_does(attacked, rows):
-    from pidlib.data.edits import word_spans
-    from pidlib.io.assets import word_list
-
     recipe, outcomes = attacked
     kept = set(word_list("nltk/corpora/stopwords/english"))
     seen = []
@@ -118,81 +107,43 @@ def test_the_seed_matters_to_textbugger(victim, rows):
 
 
 def test_resume_attacks_only_what_is_missing(victim, rows, tmp_path, monkeypatch):
-    log = tmp_path / "runs" / "log.jsonl"
+    log, done, real = tmp_path / "log.jsonl", [], Engine.attack
     settings = {"recipe": "textfooler", "resources": "lexicon", "log": log, "data": "pairs"}
     whole = attack(*victim, rows, **settings)
     content = log.read_bytes()
     lines = content.splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:4]) + lines[4][:20])  # torn while writing the fourth
-
-    from pidlib.attacks.attacker import Engine
-
-    done = []
-    real = Engine.attack
     monkeypatch.setattr(
         Engine, "attack", lambda self, row, key: done.append(key) or real(self, row, key)
     )
     assert attack(*victim, rows, **settings) == whole
-    assert done == [3, 4, 5]
-    assert log.read_bytes() == content
-    header = read_outcomes(log).header
-    assert header["configuration"]["recipe"] == "textfooler"
-    assert len(header["configuration"]["weights_sha256"]) == 64
-    assert "torch" in header["made"]["versions"]
-
-    changed = [{**rows[0], "premise": "Another text."}]
-    with pytest.raises(ValueError, match="another text for row 0"):
-        attack(*victim, changed, **settings)
-    with pytest.raises(ValueError, match="seed: 0 there, 9 now"):
-        attack(*victim, rows, **settings, seed=9)
-    with pytest.raises(ValueError, match="about"):
-        attack(*victim, rows, **settings, about={"controller": "P"})
+    assert done == [3, 4, 5] and log.read_bytes() == content
+    other = {**rows[0], "premise": "Another text."}
+    for given, more, message in (
+        ([other], {}, "another text for row 0"),
+        (rows, {"seed": 9}, "seed: 0 there, 9 now"),
+        (rows, {"about": {"controller": "P"}}, "about"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attack(*victim, given, **settings, **more)
     assert log.read_bytes() == content
 
 
 def test_other_weights_or_a_hook_refuse_to_resume(victim, rows, tmp_path):
-    model, tokenizer = victim
+    model, tokenizer = deepcopy(victim[0]), victim[1]
     log = tmp_path / "log.jsonl"
     attack(model, tokenizer, rows[:1], log=log)
-    hook = model.bert.encoder.layer[0].register_forward_pre_hook(lambda *_: None)
-    try:
+    with model.bert.encoder.layer[0].register_forward_pre_hook(lambda *_: None):
         with pytest.raises(ValueError, match="hooked"):
             attack(model, tokenizer, rows[:1], log=log)
-    finally:
-        hook.remove()
-    bias = model.classifier.bias
-    old = bias.detach().clone()
-    try:
-        with torch.no_grad():
-            bias.add_(0.01)
-        with pytest.raises(ValueError, match="weights_sha256"):
-            attack(model, tokenizer, rows[:1], log=log)
-    finally:
-        with torch.no_grad():
-            bias.copy_(old)
-
-
-def test_the_attacker_sees_a_control_while_it_is_attached(victim, rows):
-    from pidlib.attacks.victim import Victim
-
-    model, tokenizer = victim
-    text = (rows[0]["premise"], rows[0]["hypothesis"])
-    plain = Victim(model, tokenizer)([text])
-    hook = model.bert.encoder.layer[1].register_forward_pre_hook(
-        lambda module, args: (args[0] * -1.0, *args[1:])
-    )
-    try:
-        controlled = Victim(model, tokenizer)([text])
-    finally:
-        hook.remove()
-    assert not torch.allclose(plain, controlled, atol=1e-3)
-    assert torch.equal(plain, Victim(model, tokenizer)([text]))
+    with torch.no_grad():
+        model.classifier.bias.add_(0.01)
+    with pytest.raises(ValueError, match="weights_sha256"):
+        attack(model, tokenizer, rows[:1], log=log)
 
 
 def test_wrapper_counts_distinct_texts_orders_labels_and_ignores_dropout(victim):
-    from pidlib.attacks.victim import Victim
-
-    model, tokenizer = victim
+    model, tokenizer = deepcopy(victim[0]), victim[1]
     one = Victim(model, tokenizer)
     texts = [PAIRS[0], PAIRS[1], PAIRS[0]]
     seen = one(texts)
@@ -200,36 +151,27 @@ def test_wrapper_counts_distinct_texts_orders_labels_and_ignores_dropout(victim)
     assert torch.allclose(seen.sum(1), torch.ones(3), atol=1e-6)
     one.forget()
     assert one.forwards == 0
-
-    model.train()
-    try:
-        assert torch.allclose(Victim(model, tokenizer)(texts), seen, atol=1e-6)
-        assert model.training
-    finally:
-        model.eval()
-
-    names = model.config.id2label
-    try:
-        model.config.id2label = {0: "contradiction", 1: "entailment", 2: "neutral"}
-        again = Victim(model, tokenizer)(texts)
-        assert torch.allclose(again, seen[:, [1, 2, 0]], atol=1e-6)
-    finally:
-        model.config.id2label = names
+    assert torch.allclose(Victim(model.train(), tokenizer)(texts), seen, atol=1e-6)
+    assert model.training
+    model.config.id2label = {0: "contradiction", 1: "entailment", 2: "neutral"}
+    again = Victim(model.eval(), tokenizer)(texts)
+    assert torch.allclose(again, seen[:, [1, 2, 0]], atol=1e-6)
 
 
 def test_same_outcomes_as_the_stock_wrapper(victim, rows):
+    from pidlib.attacks import recipes
+
+    victim = deepcopy(victim)
     for module in victim[0].modules():  # stock gradients come with dropout, ours without
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0
-    from pidlib.attacks import components, recipes
-
     stock = recipes.ta.models.wrappers.HuggingFaceModelWrapper(*victim)
     for recipe, build in recipes.RECIPES.items():
         told = []
         for wrapper in (stock, recipes.Victim(*victim)):
-            search = build(wrapper, components.parts_of("lexicon", recipe))
+            search = build(wrapper, parts_of("lexicon", recipe))
             for key, row in enumerate(rows[:2]):
                 with seeded(0, key):
                     example = OrderedDict((c, row[c]) for c in COLUMNS if c in row)
@@ -255,28 +197,18 @@ def test_explanation_is_the_attack_told_step_by_step(attacked, victim, rows):
     assert all(after < before for before, after in zip(right, right[1:], strict=False))
 
 
-def test_no_dropout_in_gradients_and_nothing_left_behind(victim, rows):
-    from pidlib.attacks.victim import Victim
-
-    model, tokenizer = victim
-    model.zero_grad(set_to_none=True)
-    dropouts = [m for m in model.modules() if isinstance(m, torch.nn.Dropout)]
-    kept = [m.p for m in dropouts]
-    text = (rows[0]["premise"], rows[0]["hypothesis"])
-    try:
-        for module in dropouts:
+def test_no_dropout_in_gradients_and_nothing_left_behind(tiny, victim, rows):
+    model, tokenizer = deepcopy(victim[0]).train(), victim[1]
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
             module.p = 0.5
-        model.train()
-        one, two = (Victim(model, tokenizer).get_grad(text)["gradient"] for _ in range(2))
-        assert model.training and np.array_equal(one, two) and np.abs(one).max() > 0
-    finally:
-        model.eval()
-        for module, p in zip(dropouts, kept, strict=True):
-            module.p = p
-    assert all(p.grad is None for p in model.parameters())
-    assert not any(m._forward_hooks for m in model.modules())
+    text = (rows[0]["premise"], rows[0]["hypothesis"])
+    one, two = (Victim(model, tokenizer).get_grad(text)["gradient"] for _ in range(2))
+    assert model.training and np.array_equal(one, two) and np.abs(one).max() > 0
+    assert all(p.grad is None for p in model.parameters()) and tiny.hooks_left(model) == 0
 
     # against finite differences along a random direction of the first word's embedding
+    model.eval()
     inputs = tokenizer([text], return_tensors="pt")
     label = model(**inputs).logits.argmax(-1)
     words = model.get_input_embeddings()(inputs["input_ids"]).detach()
@@ -295,7 +227,6 @@ def test_no_dropout_in_gradients_and_nothing_left_behind(victim, rows):
 
 def test_gradients_run_through_an_attached_control(victim, rows):
     from pidlib.attacks.victim import Victim
-    from pidlib.hooks import find_blocks
 
     text = (rows[0]["premise"], rows[0]["hypothesis"])
     one = Victim(*victim)
@@ -361,8 +292,6 @@ def little_wordnet(tmp_path_factory):
 
 
 def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
-    from pidlib.attacks.synonyms import WordNetCandidates, candidates, words_for
-
     source = WordNetCandidates(little_wordnet)
     assert source.synonyms("dogs") == ("hounds", "animals")
     assert source.synonyms("happy") == ("cheerful", "glad")
@@ -375,26 +304,6 @@ def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monke
     monkeypatch.setenv("WNSEARCHDIR", str(little_wordnet / "no"))
     with pytest.raises(FileNotFoundError, match="wordnet-base.*WNSEARCHDIR"):
         candidates("ppdb", "pso")
-
-
-def test_single_sentences(victim):
-    row = {"text": "The happy children are running quickly outside."}
-    row["label"] = int(predict(*victim, [row])[0])
-    (outcome,) = attack(*victim, [row], "textbugger", "lexicon")
-    assert outcome.edits and {edit.column for edit in outcome.edits} == {"text"}
-    assert transfer_rows([row], [outcome])[0]["text"] != row["text"]
-
-
-def test_a_source_of_candidates_of_your_own(victim, rows):
-    class Shout:
-        name, sha256 = "shout", "0"
-
-        def synonyms(self, word):
-            return (word + word[-1] * 3,)
-
-    outcomes = attack(*victim, rows, "textfooler", Shout())
-    new = [edit.replacement for outcome in outcomes for edit in outcome.edits]
-    assert new and all(word[-1] == word[-3] for word in new)
 
 
 @pytest.mark.parametrize(
@@ -417,25 +326,8 @@ def test_a_source_of_candidates_of_your_own(victim, rows):
 def test_bad_input_is_named(victim, rows, change, told, tmp_path):
     settings = {"rows": rows[:2], "recipe": "textfooler", "resources": "lexicon"} | change
     with pytest.raises(ValueError, match=told):
-        attack(*victim, **settings)
-
-
-def test_bad_input_leaves_no_log(victim, rows, tmp_path):
-    log = tmp_path / "log.jsonl"
-    with pytest.raises(ValueError, match="unknown resources"):
-        attack(*victim, rows, resources="wordnet", log=log)
-    assert not log.exists()
-
-
-def test_placeholder_labels_are_refused(victim, rows):
-    model, tokenizer = victim
-    names = model.config.id2label
-    try:
-        model.config.id2label = {k: f"LABEL_{k}" for k in range(3)}
-        with pytest.raises(ValueError, match="LABEL_0|label_0"):
-            attack(model, tokenizer, rows)
-    finally:
-        model.config.id2label = names
+        attack(*victim, **settings, log=tmp_path / "log.jsonl")
+    assert not any(tmp_path.iterdir())
 
 
 def test_recipes_and_their_door_agree():
@@ -464,8 +356,6 @@ def test_ppdb_asks_for_its_folder(victim, rows, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("width", "words", "particles"), [(1, 5, 20), (2, 10, 40)])
 def test_a_wide_source_gives_a_recipe_twice_as_many(width, words, particles):
-    from pidlib.attacks.components import parts_of
-
     source = Many()
     source.width = width
     parts = parts_of(source, "textbugger")

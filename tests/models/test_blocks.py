@@ -35,13 +35,6 @@ def state(call):
     return args[0] if args else next(iter(kwargs.values()))
 
 
-def hooks_left(model):
-    return sum(
-        len(m._forward_pre_hooks) + len(m._forward_hooks) + len(m._forward_hooks_always_called)
-        for m in model.modules()
-    )
-
-
 def test_states_are_inputs_of_the_blocks_and_the_last_output(tiny, kind, attention):
     model, inputs = tiny.model(kind, attention), tiny.inputs(kind)
     calls, outputs, result = recorded(model, inputs)
@@ -52,7 +45,7 @@ def test_states_are_inputs_of_the_blocks_and_the_last_output(tiny, kind, attenti
         assert torch.equal(seen, state(call))
     assert torch.equal(states.values[-1], first(outputs[-1]))
     assert torch.equal(states.logits, result.logits)
-    assert hooks_left(model) == 0
+    assert tiny.hooks_left(model) == 0
 
 
 def test_first_state_is_the_embedding_and_last_is_before_the_final_norm(tiny):
@@ -67,19 +60,15 @@ def test_first_state_is_the_embedding_and_last_is_before_the_final_norm(tiny):
     assert not torch.allclose(hidden[-1], states.values[-1], atol=1e-2)
 
 
-def test_mask_is_the_models_own(tiny, text_kind):
+def test_mask_is_the_models_own_and_without_one_all_tokens_are_real(tiny, text_kind):
     for side in ("left", "right"):
         inputs = tiny.inputs(text_kind, side=side)
+        mask = inputs["attention_mask"].bool()
         with torch.no_grad():
-            states = read_states(tiny.model(text_kind), inputs)
-        assert torch.equal(states.mask, inputs["attention_mask"].bool())
-
-
-def test_without_a_mask_all_tokens_are_real(tiny, kind):
-    inputs = tiny.inputs(kind)
-    inputs.pop("attention_mask", None)
+            assert torch.equal(read_states(tiny.model(text_kind), inputs).mask, mask)
+    del inputs["attention_mask"]
     with torch.no_grad():
-        assert read_states(tiny.model(kind), inputs).mask.all()
+        assert read_states(tiny.model(text_kind), inputs).mask.all()
 
 
 def test_control_matches_stepping_by_hand(tiny, kind, attention):
@@ -102,16 +91,14 @@ def test_control_matches_stepping_by_hand(tiny, kind, attention):
             states = read_states(model, inputs)
     for expected, seen in zip([*arriving, x], states.values, strict=True):
         assert torch.allclose(expected, seen, atol=1e-6)
-    assert hooks_left(model) == 0
+    assert tiny.hooks_left(model) == 0
 
 
 def test_control_only_where_asked_and_none_leaves_alone(tiny, kind):
-    model, inputs = tiny.model(kind), tiny.inputs(kind)
-    asked = []
-    with torch.no_grad():
-        base = model(**inputs).logits
-        with find_blocks(model).control(lambda t, x, mask: asked.append(t), layers=[2, 0]):
-            assert torch.equal(model(**inputs).logits, base)
+    model, inputs, asked = tiny.model(kind), tiny.inputs(kind), []
+    base = tiny.answer(model, inputs)
+    with find_blocks(model).control(lambda t, x, mask: asked.append(t), layers=[2, 0]):
+        assert torch.equal(tiny.answer(model, inputs), base)
     assert asked == [0, 2]
 
 
@@ -129,23 +116,6 @@ def test_mask_reaches_the_control_by_keyword_and_by_place(tiny):
     assert len(masks) == 5 * tiny.depth
     assert all(torch.equal(mask, expected) for mask in masks[: 3 * tiny.depth])
     assert all(mask is None for mask in masks[3 * tiny.depth :])
-
-
-def test_generation_masks_only_the_new_tokens(tiny):
-    import transformers as tf
-
-    config = tiny.model("opt").config
-    torch.manual_seed(0)
-    model = tf.OPTForCausalLM(config).eval()
-    inputs = tiny.inputs("opt", batch=3, length=6, side="left")
-    shapes = []
-
-    def control(t, x, mask):
-        shapes.append((x.shape[1], None if mask is None else int(mask.sum())))
-
-    with torch.no_grad(), find_blocks(model).control(control, layers=[0]):
-        model.generate(**inputs, max_new_tokens=3, do_sample=False, eos_token_id=None)
-    assert shapes == [(6, int(inputs["attention_mask"].sum())), (1, None), (1, None)]
 
 
 def test_a_mask_of_pairs_of_tokens_is_refused():
@@ -177,70 +147,26 @@ def test_each_call_has_its_own_control_even_when_nested(tiny):
     assert log == [(0, 0, 4, 4), (0, 1, 4, 4), *inner, (0, 2, 4, 4)]
 
 
-def test_exception_in_a_forward_leaves_nothing_behind(tiny, kind):
+def test_a_call_that_fails_leaves_nothing_to_the_next_one_and_to_the_model(tiny, kind):
     model, inputs = tiny.model(kind), tiny.inputs(kind)
-    with torch.no_grad():
-        base = model(**inputs).logits
-
-        def failing(t, x, mask):
-            if t == 1:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt), find_blocks(model).control(failing):
-            model(**inputs)
-        assert hooks_left(model) == 0
-        assert torch.equal(model(**inputs).logits, base)
-
-
-def test_a_call_after_a_failed_one_sees_its_own_mask(tiny):
-    model = tiny.model("bert")
-    left, right = tiny.inputs("bert", side="left"), tiny.inputs("bert", side="right")
-    masks, fail = [], [True]
+    base, masks, fail = tiny.answer(model, inputs), [], [True]
 
     def control(t, x, mask):
         masks.append(mask)
         if fail[0] and t == 1:
-            raise RuntimeError("stop")
+            raise KeyboardInterrupt
 
     with torch.no_grad(), find_blocks(model).control(control):
-        with pytest.raises(RuntimeError, match="stop"):
-            model(**left)
+        with pytest.raises(KeyboardInterrupt):
+            model(**tiny.inputs(kind, side="left"))
         fail[0] = False
         masks.clear()
-        model(**right)
-    assert all(torch.equal(m[..., 0], right["attention_mask"].bool()) for m in masks)
-
-
-def test_states_are_read_before_the_control_whatever_came_first(tiny):
-    model, inputs = tiny.model("distilbert"), tiny.inputs("distilbert")
-    found = find_blocks(model)
-    with torch.no_grad():
-        base = read_states(model, inputs).values
-        with found.reading() as values, found.control(lambda t, x, m: x + 1.0, layers=[1]):
-            model(**inputs)
-    assert torch.equal(values[1], base[1])
-    assert not torch.allclose(values[2], base[2], atol=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["mistral", "qwen2", "xlm-roberta"])
-def test_relatives_are_found(tiny, kind):
-    changes = {"num_key_value_heads": 2} if kind != "xlm-roberta" else {}
-    model = tiny.model(kind, **changes)
-    with torch.no_grad():
-        assert len(read_states(model, tiny.inputs(kind)).values) == tiny.depth + 1
-
-
-def test_a_model_under_peft_is_found(tiny):
-    from peft import LoraConfig, get_peft_model
-
-    model = tiny.model("bert")
-    wrapped = get_peft_model(
-        model, LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"])
-    ).eval()
-    inputs, masks = tiny.inputs("bert"), []
-    with torch.no_grad(), find_blocks(wrapped).control(lambda t, x, m: masks.append(m)):
-        wrapped(**inputs)
-    assert [m[..., 0].equal(inputs["attention_mask"].bool()) for m in masks] == [True] * tiny.depth
+        model(**inputs)
+    if "attention_mask" in inputs:
+        real = inputs["attention_mask"].bool()
+        assert all(torch.equal(mask[..., 0], real) for mask in masks)
+    assert tiny.hooks_left(model) == 0
+    assert torch.equal(tiny.answer(model, inputs), base)
 
 
 class Foreign(nn.Module):

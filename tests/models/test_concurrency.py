@@ -6,21 +6,20 @@ import asyncio
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Barrier, BrokenBarrierError, Event, Thread
+from contextlib import ExitStack, contextmanager
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 import torch
-import transformers as tf
 
+from pidbook.analysis import Pontryagin
 from pidbook.analysis.steering import Steering
-from pidlib import Estimator, PIDController, Pontryagin, RandomEdits
+from pidlib import Estimator, PIDController, RandomEdits
 from pidlib.hooks import find_blocks, read_states
 
 
 def fitted(tiny, model, **settings):
-    settings = {"variance": 0.5, "c": 0.1, "correct_only": False} | settings
-    return PIDController.fit(model, tiny.tokenizer(), tiny.rows(12), **settings)
+    return tiny.fit(model, **{"variance": 0.5, "c": 0.1} | settings)
 
 
 def cases(tiny, alike, count=8):
@@ -30,11 +29,6 @@ def cases(tiny, alike, count=8):
         tiny.inputs("bert", batch=3, length=7 if alike else 5 + k, seed=k, side=sides[k % 2])
         for k in range(count)
     ]
-
-
-def answer(model, inputs):
-    with torch.no_grad():
-        return model(**inputs).logits
 
 
 @contextmanager
@@ -75,11 +69,11 @@ def close(seen, wanted, atol=1e-5):
 def test_a_control_attached_once_answers_in_threads_as_alone(tiny, law, alike, threads):
     model = tiny.model("bert")
     control, inputs = fitted(tiny, model, law=law, scheme="PID"), cases(tiny, alike, threads)
-    bare = [answer(model, of) for of in inputs]
+    bare = [tiny.answer(model, of) for of in inputs]
     with control.attached(model):
-        wanted = [answer(model, of) for of in inputs]
+        wanted = [tiny.answer(model, of) for of in inputs]
         with in_step(model, threads):
-            seen = together(lambda of: answer(model, of), inputs)
+            seen = together(lambda of: tiny.answer(model, of), inputs)
     close(seen, wanted)
     assert all((a - b).abs().max() > 1e-3 for a, b in zip(bare, wanted, strict=True))
 
@@ -89,25 +83,13 @@ def test_tasks_that_wait_for_threads_are_answered_as_alone(tiny):
     control, inputs = fitted(tiny, model), cases(tiny, False, 4)
 
     async def ask_all():
-        return await asyncio.gather(*(asyncio.to_thread(answer, model, of) for of in inputs))
+        return await asyncio.gather(*(asyncio.to_thread(tiny.answer, model, of) for of in inputs))
 
     with control.attached(model):
-        wanted = [answer(model, of) for of in inputs]
+        wanted = [tiny.answer(model, of) for of in inputs]
         with in_step(model, 4):
             seen = asyncio.run(ask_all())
     close(seen, wanted)
-
-
-def test_states_are_read_in_threads_as_alone(tiny):
-    model, inputs = tiny.model("bert"), cases(tiny, True, 4)
-
-    def read(of):
-        with torch.no_grad():
-            return torch.stack(read_states(model, of).values)
-
-    wanted = [read(of) for of in inputs]
-    with in_step(model, 4):
-        close(together(read, inputs), wanted)
 
 
 def test_a_reading_collects_the_calls_of_its_own_thread_and_task(tiny):
@@ -115,20 +97,20 @@ def test_a_reading_collects_the_calls_of_its_own_thread_and_task(tiny):
     wanted = read_states(model, own).values
     with torch.no_grad(), find_blocks(model).reading() as states:
         model(**own)
-        together(lambda of: answer(model, of), [other, other])
+        together(lambda of: tiny.answer(model, of), [other, other])
         assert len(states) == tiny.depth + 1
     close(states, wanted)
 
     async def first(opened, called):
         with find_blocks(model).reading() as states:
-            answer(model, own)
+            tiny.answer(model, own)
             opened.set()
             await called.wait()
             return list(states)
 
     async def second(opened, called):
         await opened.wait()
-        answer(model, other)
+        tiny.answer(model, other)
         called.set()
 
     async def both():
@@ -138,27 +120,17 @@ def test_a_reading_collects_the_calls_of_its_own_thread_and_task(tiny):
     close(asyncio.run(both()), wanted)
 
 
-def test_fits_in_threads_are_the_fits_alone(tiny):
-    model, rows = tiny.model("bert"), tiny.rows(48)
-    parts = [rows[12 * k : 12 * k + 12] for k in range(4)]
-
-    def fit(part):
-        how = {"correct_only": False, "variance": 0.9, "skip_first": 1, "batch_size": 12}
-        return PIDController.fit(model, tiny.tokenizer(), part, **how).bases.values["P"]
-
-    wanted = [fit(part) for part in parts]
-    with in_step(model, 4):
-        close(together(fit, parts), wanted)
-
-
-@pytest.mark.parametrize("rule", ["regression", "terminal"])
-def test_estimators_are_fitted_in_threads_as_alone(tiny, rule):
+@pytest.mark.parametrize("rule", ["subspaces", "regression", "terminal"])
+def test_fits_in_threads_are_the_fits_alone(tiny, rule):
     model, perturb = tiny.model("bert"), RandomEdits("typos")
     parts = [tiny.rows(24, seed=k) for k in range(2)]
     more = {"epochs": 1} if rule == "terminal" else {}
 
     def fit(part):
-        estimator = Estimator.fit(model, tiny.tokenizer(), part, perturb, [0, 1], rule=rule, **more)
+        fit = model, tiny.tokenizer(), part
+        if rule == "subspaces":
+            return PIDController.fit(*fit, correct_only=False, skip_first=1).bases.values["P"]
+        estimator = Estimator.fit(*fit, perturb, [0, 1], rule=rule, **more)
         return torch.stack([of.A for of in estimator.estimates.values()])
 
     wanted = [fit(part) for part in parts]
@@ -179,46 +151,7 @@ def test_pontryagin_solves_in_threads_as_alone(tiny, attached):
         seen = [together(solve, inputs) for _ in range(3)]
     for of in seen:
         close(of, wanted)
-    assert (wanted[0] - answer(model, inputs[0])).abs().max() > 1e-3
-
-
-def test_text_is_written_in_threads_as_alone(tiny):
-    torch.manual_seed(0)
-    model = tf.GPT2LMHeadModel(tiny.model("gpt2").config).eval()
-    inputs = [tiny.inputs("gpt2", batch=2, length=4 + k, seed=k, side="left") for k in range(4)]
-    how = {"max_new_tokens": 5, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    how |= {"output_logits": True, "return_dict_in_generate": True}
-
-    def write(of):
-        return torch.stack(model.generate(**of, **how).logits)
-
-    with torch.no_grad(), fitted(tiny, model, skip_first=1, c=0).attached(model):
-        wanted = [write(of) for of in inputs]
-        for _ in range(4):
-            close(together(write, inputs), wanted, atol=1e-4)
-
-
-def test_two_threads_cannot_attach_to_one_model(tiny):
-    model = tiny.model("bert")
-    control, entered, leave = fitted(tiny, model), Event(), Event()
-
-    def hold():
-        with control.attached(model):
-            entered.set()
-            leave.wait(60)
-
-    thread = Thread(target=hold)
-    thread.start()
-    entered.wait(60)
-    try:
-        with pytest.raises(RuntimeError, match="attached to this model already"):
-            with control.attached(model):
-                pass
-    finally:
-        leave.set()
-        thread.join()
-    with control.attached(model):
-        pass
+    assert (wanted[0] - tiny.answer(model, inputs[0])).abs().max() > 1e-3
 
 
 def test_nothing_is_attached_while_a_fit_is_under_way(tiny):
@@ -248,15 +181,16 @@ def test_what_is_attached_between_two_batches_of_a_fit_is_named(tiny):
         attached.enter_context(control.attached(model))
         yield from rows[32:]
 
-    from contextlib import ExitStack
-
     with ExitStack() as attached, pytest.raises(RuntimeError, match="attached to this model"):
         how = {"correct_only": False, "batch_size": 16}
         PIDController.fit(model, tiny.tokenizer(), stream(), **how)
 
 
-@pytest.mark.parametrize("kind", ["controller", "steering", "pontryagin", "blocks"])
-@pytest.mark.parametrize("first", ["controller", "steering", "pontryagin", "blocks"])
+KINDS = ("controller", "steering", "pontryagin", "blocks")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("first", KINDS)
 def test_one_door_a_second_control_of_any_class_is_refused(tiny, first, kind):
     model = tiny.model("bert")
     control = fitted(tiny, model)
@@ -268,11 +202,11 @@ def test_one_door_a_second_control_of_any_class_is_refused(tiny, first, kind):
     }
     inputs = tiny.inputs("bert")
     with door[first](model):
-        wanted = answer(model, inputs)
+        wanted = tiny.answer(model, inputs)
         with pytest.raises(RuntimeError, match="attached to this model already"):
             with door[kind](model):
                 pass
-        torch.testing.assert_close(answer(model, inputs), wanted)
+        torch.testing.assert_close(tiny.answer(model, inputs), wanted)
     with door[kind](model):
         pass
 
@@ -280,17 +214,17 @@ def test_one_door_a_second_control_of_any_class_is_refused(tiny, first, kind):
 @pytest.mark.parametrize("how", ["deepcopy", "pickle", "deepcopy while reading"])
 def test_a_copy_made_within_the_context_is_free(tiny, how):
     model, inputs = tiny.model("bert"), tiny.inputs("bert")
-    control, bare = fitted(tiny, model), answer(model, inputs)
+    control, bare = fitted(tiny, model), tiny.answer(model, inputs)
     with find_blocks(model).reading() if "reading" in how else control.attached(model):
         copied = pickle.loads(pickle.dumps(model)) if how == "pickle" else copy.deepcopy(model)
-        assert torch.equal(answer(copied, inputs), bare)  # the other context is not its own
-    assert torch.equal(answer(copied, inputs), bare)
+        assert torch.equal(tiny.answer(copied, inputs), bare)  # the other context is not its own
+    assert torch.equal(tiny.answer(copied, inputs), bare)
     with control.attached(model):
-        wanted = answer(model, inputs)
+        wanted = tiny.answer(model, inputs)
     with control.attached(copied):
-        torch.testing.assert_close(answer(copied, inputs), wanted)
-        assert torch.equal(answer(model, inputs), bare)
-    assert torch.equal(answer(copied, inputs), bare)
+        torch.testing.assert_close(tiny.answer(copied, inputs), wanted)
+        assert torch.equal(tiny.answer(model, inputs), bare)
+    assert torch.equal(tiny.answer(copied, inputs), bare)
 
 
 def test_replicas_of_data_parallel_are_controlled_with_their_own_weights(tiny):
@@ -314,9 +248,9 @@ def test_replicas_of_data_parallel_are_controlled_with_their_own_weights(tiny):
         return x + torch.where(mask, 0.5 * x.roll(1, -1), 0.0)
 
     with find_blocks(other := twice(model)).control(push):
-        wanted = answer(other, inputs)
+        wanted = tiny.answer(other, inputs)
     with find_blocks(model).control(push):
-        torch.testing.assert_close(answer(replica_of(model), inputs), wanted)
+        torch.testing.assert_close(tiny.answer(replica_of(model), inputs), wanted)
 
 
 def test_what_a_gain_keeps_for_a_model_is_freed_with_the_context(tiny):
@@ -326,7 +260,7 @@ def test_what_a_gain_keeps_for_a_model_is_freed_with_the_context(tiny):
     gains = [gain for kinds in control.feedback.values() for gain in kinds.values()]
     for kind in (model, copy.deepcopy(model).bfloat16()):
         with control.attached(kind):
-            answer(kind, tiny.inputs("bert"))
+            tiny.answer(kind, tiny.inputs("bert"))
         assert all([*gain.cache] == [(kind.dtype, kind.device)] for gain in gains)
     for gain in gains:
         gain.factors(torch.float32, torch.device("meta"))

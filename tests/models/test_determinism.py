@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pidlib import PIDController, attack, load_model, load_nli
+from pidlib import PIDController, load_model, load_nli
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import Estimator
 from pidlib.io.files import sha256
@@ -66,12 +66,3 @@ def test_batch_size_order_and_threads_change_rounding_only(model, rows, plain):
     assert (answers(model, rows, other) - wanted).abs().max() < 1e-3
     for one, two in zip(ranks, other.diagnose().records(), strict=True):
         assert [one[f"rank {i}"] for i in "PID"] == [two[f"rank {i}"] for i in "PID"]
-
-
-def test_an_attack_of_a_row_depends_on_no_other_row(model):
-    rows = load_nli("captions", split="test", n=6)
-    whole = attack(*model, rows, "pso", seed=5)
-    again = attack(*model, rows, "pso", seed=5)
-    part = attack(*model, rows.select([4, 2]), "pso", seed=5, ids=[4, 2])
-    assert whole == again
-    assert sorted(part, key=lambda o: o.id) == [whole[2], whole[4]]

@@ -11,17 +11,17 @@ import time
 import zipfile
 from collections import namedtuple
 from dataclasses import replace
-from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save
 
 from pidlib.io import embedded
 from pidlib.io.embedded import CARD, EMBEDDED, MPNET, SMOLLM2, Embedded, embedded_folder, presence
 from pidlib.io.files import sha256
-from pidlib.models import base_classifier, load_model
+from pidlib.models import load_model
 
 WEIGHTS = save({"weight": torch.arange(6.0)})
 EXTRA = {
@@ -68,9 +68,8 @@ def pieces(tmp_path, cache, monkeypatch):
     files = [tmp_path / "site" / f"piece-{k}" / name for k, name in enumerate(parts, start=1)]
     packages = tuple((f"{f.parent.name}==1", f.name, sha256(f)) for f in files)
     (tmp_path / "weights").write_bytes(WEIGHTS)
-    model = Embedded(
-        "whole", sha256(tmp_path / "weights"), packages, make=MPNET.make, room=10_000_000
-    )
+    of = sha256(tmp_path / "weights")
+    model = Embedded("whole", of, packages, make=MPNET.make, room=10_000_000)
     monkeypatch.setitem(EMBEDDED, "whole", model)
     return model, files
 
@@ -195,34 +194,22 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_the_whole_process(pieces
     shutil.rmtree(folder.parent)
 
 
-@pytest.fixture
-def tiny_gguf(tmp_path, cache, monkeypatch):
-    """A small language model in a package of its own."""
-    return tiny_gguf_of("smollm", tmp_path, monkeypatch)
-
-
-def tiny_gguf_of(pre, tmp_path, monkeypatch):
+def tiny_gguf(pre, tmp_path, monkeypatch):
     """A language model of two blocks as SmolLM2's file has it: a BPE tokenizer, no first token."""
     from gguf import GGUFWriter
 
     file = tmp_path / "tiny.gguf"
     writer = GGUFWriter(file, "llama")
     tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *"abcdeĠ", "ab", "Ġa", "ĠĠ", "1"]
-    writer.add_context_length(64)
-    writer.add_block_count(2)
-    writer.add_embedding_length(16)
-    writer.add_feed_forward_length(24)
-    writer.add_head_count(2)
-    writer.add_head_count_kv(1)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(tokens)
-    writer.add_tokenizer_pre(pre)
-    writer.add_token_merges(["a b", "Ġ a", "Ġ Ġ"])
-    writer.add_token_types([3] * 3 + [1] * (len(tokens) - 3))
-    for add, k in (("bos", 1), ("eos", 2), ("unk", 0), ("pad", 2)):
-        getattr(writer, f"add_{add}_token_id")(k)
+    for name, value in (
+        ("context_length", 64), ("block_count", 2), ("embedding_length", 16),
+        ("feed_forward_length", 24), ("head_count", 2), ("head_count_kv", 1),
+        ("layer_norm_rms_eps", 1e-5), ("vocab_size", len(tokens)), ("tokenizer_model", "gpt2"),
+        ("token_list", tokens), ("tokenizer_pre", pre), ("token_merges", ["a b", "Ġ a", "Ġ Ġ"]),
+        ("token_types", [3] * 3 + [1] * (len(tokens) - 3)), ("bos_token_id", 1),
+        ("eos_token_id", 2), ("unk_token_id", 0), ("pad_token_id", 2),
+    ):  # fmt: skip
+        getattr(writer, f"add_{name}")(value)
     shapes = {"attn_q": (16, 16), "attn_k": (8, 16), "attn_v": (8, 16), "attn_output": (16, 16)}
     shapes |= {"ffn_gate": (24, 16), "ffn_up": (24, 16), "ffn_down": (16, 24)}
     shapes |= {"attn_norm": (16,), "ffn_norm": (16,)}
@@ -242,9 +229,10 @@ def tiny_gguf_of(pre, tmp_path, monkeypatch):
     return file
 
 
-def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_says(tiny_gguf):
-    import transformers
-
+def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_says(
+    tmp_path, cache, monkeypatch
+):
+    file = tiny_gguf("smollm", tmp_path, monkeypatch)
     folder = embedded_folder("tiny")
     assert {path.suffix for path in folder.iterdir()} <= {".json", ".jinja", ".safetensors"}
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -254,17 +242,16 @@ def test_a_converted_model_answers_as_its_file_and_its_tokenizer_as_the_file_say
     assert tokenizer("a  11").input_ids == [3, 11, 12, 12]  # digits split, then white space
     last = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token)
     assert last == ("<|im_start|>", "<|im_end|>", "<|im_end|>")
-    read = {"gguf_file": tiny_gguf.name}
-    direct = transformers.AutoModelForCausalLM.from_pretrained(tiny_gguf.parent, **read).eval()
+    read = {"gguf_file": file.name}
+    direct = transformers.AutoModelForCausalLM.from_pretrained(file.parent, **read).eval()
     again = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     with torch.no_grad():
         assert torch.equal(direct(**tokens).logits, again(**tokens).logits)
 
 
-def test_a_gguf_model_that_transformers_5_calls_quantised_is_saved(tiny_gguf, monkeypatch):
+def test_a_gguf_model_that_transformers_5_calls_quantised_is_saved(tmp_path, cache, monkeypatch):
     """Beside transformers below 5 its mark is put on the model here."""
-    import transformers
-
+    tiny_gguf("smollm", tmp_path, monkeypatch)
     read = transformers.AutoModelForCausalLM.from_pretrained
 
     def marked(*args, **more):
@@ -281,7 +268,7 @@ def test_a_gguf_model_that_transformers_5_calls_quantised_is_saved(tiny_gguf, mo
 
 
 def test_a_gguf_file_that_splits_text_by_an_unknown_rule_is_refused(tmp_path, cache, monkeypatch):
-    tiny_gguf_of("llama-bpe", tmp_path, monkeypatch)
+    tiny_gguf("llama-bpe", tmp_path, monkeypatch)
     with pytest.raises(ValueError, match="tiny.gguf names the pre-tokenizer 'llama-bpe'; known"):
         embedded_folder("tiny")
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
@@ -298,21 +285,3 @@ def test_smollm2_speaks_and_its_turns_begin_and_end():
     assert "Paris" in text and text.endswith("<|im_end|>")
     text = "A man in 2024, and  don't."
     assert tokenizer.decode(tokenizer(text).input_ids) == text
-
-
-def test_mpnet_takes_a_new_classifier():
-    try:
-        for package, *_ in MPNET.packages:
-            metadata.version(package.partition("==")[0])
-    except metadata.PackageNotFoundError:
-        pytest.skip(f"MPNet is not installed: {MPNET.install}")
-    model, tokenizer = base_classifier(base=MPNET)
-    assert (model.config.num_hidden_layers, model.config.hidden_size) == (12, 768)
-    texts = ["A dog runs.", "A dog is running.", "Shares fell on Monday."]
-    tokens = tokenizer(texts, return_tensors="pt", padding=True)
-    with torch.no_grad():
-        assert model(**tokens).logits.shape == (3, 3)
-        states = model.base_model(**tokens).last_hidden_state
-    mask = tokens.attention_mask[..., None]
-    means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1))
-    assert float(means[0] @ means[1]) > 0.8 > 0.3 > float(means[0] @ means[2])

@@ -87,34 +87,31 @@ def test_smollm2_has_the_settings_and_the_weights_of_its_file(file, smollm2):
 
     config, held = smollm2.model.config, smollm2.model.state_dict()
     theta = getattr(config, "rope_theta", None) or config.rope_parameters["rope_theta"]
-    names = {
-        "block_count": config.num_hidden_layers,
-        "context_length": config.max_position_embeddings,
-        "embedding_length": config.hidden_size,
-        "feed_forward_length": config.intermediate_size,
-        "attention.head_count": config.num_attention_heads,
-        "attention.head_count_kv": config.num_key_value_heads,
-        "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
-        "rope.dimension_count": config.head_dim,
-        "rope.freq_base": theta,
-        "vocab_size": config.vocab_size,
-    }
-    for name, value in names.items():
+    for name, value in (
+        ("block_count", config.num_hidden_layers),
+        ("context_length", config.max_position_embeddings),
+        ("embedding_length", config.hidden_size),
+        ("feed_forward_length", config.intermediate_size),
+        ("attention.head_count", config.num_attention_heads),
+        ("attention.head_count_kv", config.num_key_value_heads),
+        ("attention.layer_norm_rms_epsilon", config.rms_norm_eps),
+        ("rope.dimension_count", config.head_dim),
+        ("rope.freq_base", theta),
+        ("vocab_size", config.vocab_size),
+    ):
         assert file.get_field(f"llama.{name}").contents() == value, name
     assert file.get_field("llama.rope.scaling.type") is None
     tensors = {tensor.name: tensor for tensor in file.tensors}
     assert "output.weight" not in tensors and config.tie_word_embeddings
     assert smollm2.model.lm_head.weight is smollm2.model.model.embed_tokens.weight
     assert {weight.dtype for weight in held.values()} == {torch.float32}
-    same = {
-        "token_embd": "embed_tokens",
-        "output_norm": "norm",
-        "blk.0.ffn_down": "layers.0.mlp.down_proj",
-        "blk.17.ffn_gate": "layers.17.mlp.gate_proj",
-        "blk.29.attn_v": "layers.29.self_attn.v_proj",
-        "blk.29.attn_norm": "layers.29.input_layernorm",
-    }
-    for stored, name in same.items():
+    for stored, name in (
+        ("token_embd", "embed_tokens"),
+        ("output_norm", "norm"),
+        ("blk.0.ffn_down", "layers.0.mlp.down_proj"),
+        ("blk.29.attn_v", "layers.29.self_attn.v_proj"),
+        ("blk.29.attn_norm", "layers.29.input_layernorm"),
+    ):
         tensor = tensors[f"{stored}.weight"]
         weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
         assert torch.equal(held[f"model.{name}.weight"], weight.float()), stored
@@ -133,9 +130,7 @@ def test_smollm2_has_the_tokenizer_of_its_file(file, smollm2):
     tokens = said["ggml.tokens"]
     assert tokenizer.convert_ids_to_tokens(range(len(tokens))) == tokens
     held = json.loads(tokenizer.backend_tokenizer.to_str())
-    merges = [
-        merge if isinstance(merge, str) else " ".join(merge) for merge in held["model"]["merges"]
-    ]
+    merges = [of if isinstance(of, str) else " ".join(of) for of in held["model"]["merges"]]
     assert merges == said["ggml.merges"]
     control = {tokens[k] for k, kind in enumerate(said["ggml.token_type"]) if kind == CONTROL}
     assert {token["content"] for token in held["added_tokens"] if token["special"]} == control
@@ -152,14 +147,14 @@ def test_smollm2_has_the_tokenizer_of_its_file(file, smollm2):
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("Steps:\n\n1. Boil", ["Steps", ":", "ĊĊ", "1", ".", "ĠBo", "il"]),
-        ("x  12", ["x", "ĠĠ", "1", "2"]),
-        ("of 2024,", ["of", "Ġ", "2", "0", "2", "4", ","]),
-        ("a  b\n\n c", ["a", "Ġ", "Ġb", "ĊĊ", "Ġc"]),
+        ("Steps:\n\n1. Boil", "Steps : ĊĊ 1 . ĠBo il"),
+        ("x  12", "x ĠĠ 1 2"),
+        ("of 2024,", "of Ġ 2 0 2 4 ,"),
+        ("a  b\n\n c", "a Ġ Ġb ĊĊ Ġc"),
     ],
 )
 def test_smollm2_splits_digits_one_by_one_and_before_white_space(smollm2, text, tokens):
     """As llama.cpp does where `tokenizer.ggml.pre` is "smollm"."""
     found = smollm2.tokenizer(text).input_ids
-    assert smollm2.tokenizer.convert_ids_to_tokens(found) == tokens
+    assert " ".join(smollm2.tokenizer.convert_ids_to_tokens(found)) == tokens
     assert smollm2.tokenizer.decode(found) == text

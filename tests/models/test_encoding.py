@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from pidbook.estimation import AgreedCandidates, NormalisedTokenizer, SynonymEncoding, word_counts
 from pidlib.attacks import candidates
-from pidlib.estimation.encoding import AgreedCandidates, SynonymEncoding, word_counts
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.models import load_model
 
 LEXICON = candidates("lexicon")

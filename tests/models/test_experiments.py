@@ -124,55 +124,39 @@ def test_a_second_run_takes_up_all_that_is_done(run):
     assert {p: p.read_bytes() for p in (folder / "runs").rglob("*.json*")} == kept
 
 
-def test_a_run_killed_at_any_moment_ends_the_same(run, tmp_path):
-    folder, result, _ = run
-    whole = folder / "runs" / "captions-minilm-nli-textfooler.jsonl"
-    lines = whole.read_bytes().splitlines(keepends=True)
-    for number, cut in enumerate((3, len(b"".join(lines[:3])) + 20)):
-        runs = tmp_path / str(number)
-        runs.mkdir()
-        (runs / whole.name).write_bytes(whole.read_bytes()[:cut])
-        running = RunningTrial(TRIAL, runs / "results", runs, lambda _: None)
-        running.attack(Cell("", "textfooler"))
-        assert read_outcomes(runs / whole.name).outcomes == read_outcomes(whole).outcomes
+@pytest.fixture
+def a2t(run, tmp_path):
+    """Lines of a whole log, and where another in its place is read."""
+    log = "captions-minilm-nli-a2t.jsonl"
+    (tmp_path / "attacks").mkdir()
+    lines = (run[0] / "results" / "attacks" / log).read_bytes().splitlines(keepends=True)
+    return lines, tmp_path / "attacks" / log
 
 
-def test_judging_refuses_attacks_of_another_model(run, tmp_path):
-    folder, _, _ = run
-    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
-    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+def test_judging_refuses_attacks_of_another_model_and_asks_for_whole_ones(a2t, tmp_path):
+    lines, log = a2t
     header = json.loads(lines[0])
     header["configuration"]["weights_sha256"] = "0" * 64
-    (tmp_path / "attacks").mkdir()
-    (tmp_path / "attacks" / source.name).write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
-    with pytest.raises(ValueError, match="holds another attack.*weights_sha256"):
-        RunningTrial(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+    foreign = [json.dumps(header).encode() + b"\n", *lines[1:]]
+    for wrong, message in (
+        (foreign, "holds another attack.*weights_sha256"),
+        (lines[:3], "holds 2 of 5 outcomes"),
+    ):
+        log.write_bytes(b"".join(wrong))
+        with pytest.raises(ValueError, match=message):
+            RunningTrial(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
+        assert not list(tmp_path.glob("*.json"))
 
 
-def test_stored_rows_want_a_whole_log(run, tmp_path):
-    folder, _, _ = run
-    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
-    lines = source.read_bytes().splitlines(keepends=True)
+def test_stored_rows_want_a_whole_log(a2t, tmp_path):
+    lines, log = a2t
     rows = load_nli("captions", split="test", n=TRIAL.clean)
-    (tmp_path / "attacks").mkdir()
-    log = tmp_path / "attacks" / source.name
     log.write_bytes(lines[0] + b"".join(reversed(lines[1:])))
     found = stored_rows(rows, "captions", "a2t", tmp_path, TRIAL.model)
     assert [row["id"] for row in found] == list(range(TRIAL.n))
     log.write_bytes(b"".join(lines[:2] + lines[3:]))
     with pytest.raises(ValueError, match="is not whole"):
         stored_rows(rows, "captions", "a2t", tmp_path, TRIAL.model)
-
-
-def test_judging_asks_for_whole_attacks(run, tmp_path):
-    folder, _, _ = run
-    source = folder / "results" / "attacks" / "captions-minilm-nli-a2t.jsonl"
-    lines = source.read_bytes().splitlines(keepends=True)
-    (tmp_path / "attacks").mkdir()
-    (tmp_path / "attacks" / source.name).write_bytes(b"".join(lines[:3]))
-    with pytest.raises(ValueError, match="holds 2 of 5 outcomes"):
-        RunningTrial(TRIAL, tmp_path, tmp_path, lambda _: None).judge()
-    assert not list(tmp_path.glob("*.json"))
 
 
 def test_a_judged_set_of_another_configuration_is_not_taken(run):
@@ -245,22 +229,16 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     cases = {
-        ("run", "trial-snli-test-minilm-nli"): "PIDLIB_DATA_DIR",
-        (
-            "run",
-            "contrast-snli-minilm-nli",
-        ): "'snli-test' is read from the folder that PIDLIB_DATA_",
-        ("run", "magic"): "no configuration 'magic'; known: ['anatomy-snli-test-minilm-nli', ",
-        ("run", "trial-captions-minilm-nli", "--only", "deepfool"): "no part 'deepfool'",
-        ("run", "bench-cost", "--only", "judge"): "no part 'judge' of bench-cost",
-        (
-            "run",
-            "vision-cnn",
-        ): "vision-cnn was measured once and has left the tree; to run it again",
-        ("train", "--name", "gpt"): "unknown adapter 'gpt'",
+        "run trial-snli-test-minilm-nli": "PIDLIB_DATA_DIR",
+        "run contrast-snli-minilm-nli": "'snli-test' is read from the folder that PIDLIB_DATA_",
+        "run magic": "no configuration 'magic'; known: ['anatomy-snli-test-minilm-nli', ",
+        "run trial-captions-minilm-nli --only deepfool": "no part 'deepfool'",
+        "run bench-cost --only judge": "no part 'judge' of bench-cost",
+        "run vision-cnn": "vision-cnn was measured once and has left the tree; to run it again",
+        "train --name gpt": "unknown adapter 'gpt'",
     }
     for words, message in cases.items():
-        monkeypatch.setattr(sys, "argv", ["experiments", *words])
+        monkeypatch.setattr(sys, "argv", ["experiments", *words.split()])
         with pytest.raises(SystemExit) as stop:
             door.main()
         assert stop.value.code == 2

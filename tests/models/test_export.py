@@ -9,19 +9,12 @@ import torch
 
 from contents import ROOT
 from pidlib import PIDController
-from pidlib.io.embedded import embedded_folder
 
 
-def test_an_exported_model_answers_as_the_controlled_one(tmp_path, monkeypatch):
+def test_an_exported_model_answers_as_the_controlled_one(tiny, tmp_path, monkeypatch):
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason=f"{package} is not installed; no extra asks for it")
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = BertForSequenceClassification(BertConfig(**size, intermediate_size=24)).eval()
+    model, tokenizer = tiny.reader(labels=2)
     rows = [{"text": f"A fine movie {word}."} for word in ("here", "now", "then", "again", "once")]
     controller = PIDController.fit(
         model, tokenizer, rows, scheme="P", variance=0.5, c=0.0, correct_only=False

@@ -9,9 +9,9 @@ import pytest
 import torch
 from datasets import Dataset
 
+from pidbook.estimation import SynonymEncoding
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidlib.estimation.encoding import SynonymEncoding
 from pidlib.evaluation.accuracy import predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
@@ -35,41 +35,36 @@ class Swap:
 @pytest.fixture(scope="module")
 def fitted(tiny):
     """Return a tiny BERT, its tokenizer, rows it answers rightly, and a control."""
-    model, tokenizer = tiny.model("bert").eval(), tiny.tokenizer()
-    random = np.random.default_rng(0)
+    model, tokenizer, random = tiny.model("bert"), tiny.tokenizer(), np.random.default_rng(0)
     rows = [
-        {
-            "premise": " ".join(random.choice(WORDS, 6)),
-            "hypothesis": " ".join(random.choice(WORDS, 4)),
-        }
+        {part: " ".join(random.choice(WORDS, n)) for part, n in (("premise", 6), ("hypothesis", 4))}
         for _ in range(24)
     ]
-    rows = [
-        r | {"label": int(k)} for r, k in zip(rows, predict(model, tokenizer, rows), strict=True)
-    ]
+    answers = predict(model, tokenizer, rows)
+    rows = [row | {"label": int(k)} for row, k in zip(rows, answers, strict=True)]
     return model, tokenizer, rows, PIDController.fit(model, tokenizer, rows, variance=0.8)
 
 
-def batch_of(tokenizer, rows, n=5):
-    text = [r["premise"] for r in rows[:n]], [r["hypothesis"] for r in rows[:n]]
+@pytest.fixture(scope="module")
+def batch(fitted):
+    _, tokenizer, rows, _ = fitted
+    text = [r["premise"] for r in rows[:5]], [r["hypothesis"] for r in rows[:5]]
     return dict(tokenizer(*text, padding=True, return_tensors="pt"))
 
 
 @pytest.mark.parametrize("kind", PLACEBO_KINDS)
-def test_a_placebo_has_the_controls_norm_and_another_direction(fitted, kind):
-    model, tokenizer, rows, controller = fitted
-    batch = batch_of(tokenizer, rows)
-    seen = []
-    placebo = Placebo(controller, kind, seed=3)
-    real = placebo.stand_in()
+def test_a_placebo_has_the_controls_norm_and_another_direction(tiny, fitted, batch, kind):
+    model, _, _, controller = fitted
+    base, seen, real = tiny.answer(model, batch), [], Placebo(controller, kind, seed=3).stand_in()
 
     def watched(t, u, mask):
         new = real(t, u, mask)
         seen.append((u.clone(), new.clone()))
         return new
 
-    with controller.attached(model, instead=watched), torch.no_grad():
-        model(**batch)
+    with controller.attached(model, instead=watched):
+        assert not torch.allclose(tiny.answer(model, batch), base)
+    assert torch.equal(tiny.answer(model, batch), base)
     assert len(seen) == find_blocks(model).depth
     for u, new in seen:
         assert torch.allclose(u.norm(dim=-1), new.norm(dim=-1), rtol=1e-4, atol=1e-6)
@@ -78,50 +73,34 @@ def test_a_placebo_has_the_controls_norm_and_another_direction(fitted, kind):
         assert agree == pytest.approx(-1.0, abs=1e-5) if kind == "negative" else abs(agree) < 0.5
 
 
-def test_padding_stays_alone_and_the_model_is_left_as_it_was(fitted):
-    model, tokenizer, rows, controller = fitted
-    batch = batch_of(tokenizer, rows)
-    base = model(**batch).logits
-    for kind in PLACEBO_KINDS:
-        with Placebo(controller, kind).attached(model):
-            moved = model(**batch).logits
-        assert not torch.allclose(moved, base) and torch.equal(model(**batch).logits, base)
-    with pytest.raises(RuntimeError), Placebo(controller).attached(model):
-        raise RuntimeError("user")
-    assert torch.equal(model(**batch).logits, base)
-
-
-def test_the_same_seed_gives_the_same_answers_and_another_does_not(fitted):
-    model, tokenizer, rows, controller = fitted
-    batch = batch_of(tokenizer, rows)
+def test_the_same_seed_gives_the_same_answers_and_another_does_not(tiny, fitted, batch):
+    model, _, _, controller = fitted
     for kind in ("noise", "rotation"):
         one, again, other = (Placebo(controller, kind, seed) for seed in (1, 1, 2))
         found = []
         for placebo in (one, one, again, other):
-            with placebo.attached(model), torch.no_grad():
-                found.append(model(**batch).logits)
+            with placebo.attached(model):
+                found.append(tiny.answer(model, batch))
         assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
         assert not torch.allclose(found[0], found[3])
 
 
-def test_instead_of_the_control_the_control_itself_changes_nothing(fitted):
-    model, tokenizer, rows, controller = fitted
-    batch = batch_of(tokenizer, rows)
-    with controller.attached(model), torch.no_grad():
-        one = model(**batch).logits
-    with controller.attached(model, instead=lambda t, u, mask: u), torch.no_grad():
-        assert torch.allclose(model(**batch).logits, one, atol=1e-5)
-    with controller.attached(model, instead=lambda t, u, mask: 0 * u), torch.no_grad():
-        zero = model(**batch).logits
-    with torch.no_grad():
-        assert torch.allclose(zero, model(**batch).logits, atol=1e-6)
+def test_instead_of_the_control_the_control_itself_changes_nothing(tiny, fitted, batch):
+    model, _, _, controller = fitted
+    with controller.attached(model):
+        one = tiny.answer(model, batch)
+    with controller.attached(model, instead=lambda t, u, mask: u):
+        assert torch.allclose(tiny.answer(model, batch), one, atol=1e-5)
+    with controller.attached(model, instead=lambda t, u, mask: 0 * u):
+        zero = tiny.answer(model, batch)
+    assert torch.allclose(zero, tiny.answer(model, batch), atol=1e-6)
 
 
 def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
     model, tokenizer, rows, controller = fitted
 
     settings = dict(recipe="textfooler", resources=Swap(), seeds=(0, 1), folder=tmp_path)
-    other = (fitted[0], tokenizer)
+    other = (model, tokenizer)
     trial = fair_trial(model, tokenizer, controller, rows[:8], second=other, **settings)
     assert trial.accuracy("none", "clean") == 1.0
     assert set(trial.right) == {
@@ -131,10 +110,8 @@ def test_a_trial_end_to_end_and_its_resume(fitted, tmp_path):
     loaded = Dataset.from_list(rows[:8])  # as `load_nli` returns rows
     again = fair_trial(model, tokenizer, controller, loaded, second=other, **settings)
     assert str(again) == str(trial)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "textfooler-adaptive.jsonl",
-        "textfooler-transfer.jsonl",
-    ]
+    logs = {f"textfooler-{kind}.jsonl" for kind in ("adaptive", "transfer")}
+    assert {path.name for path in tmp_path.iterdir()} == logs
 
 
 def test_of_several_attacks_the_worst_counts(fitted):
@@ -177,22 +154,15 @@ def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):
     model, tokenizer, rows, controller = fitted
     pairs = [{k: row[k] for k in ("premise", "hypothesis")} for row in rows[8:14]]
     answers = predict(model, tokenizer, pairs)
-    contrast = [pair | {"label": 0} for pair in pairs[:3]] + [
-        pair | {"was": 0} for pair in pairs[3:]
-    ]
-    trial = fair_trial(
-        model, tokenizer, controller, rows[:6], "textfooler", Swap(), contrast=contrast, exact=4
-    )
-    assert np.array_equal(
-        trial.right["none"]["contrast"], [*(answers[:3] == 0), *(answers[3:] != 0)]
-    )
+    contrast = [pair | ({"label": 0} if k < 3 else {"was": 0}) for k, pair in enumerate(pairs)]
+    settings = {"contrast": contrast, "exact": 4}
+    trial = fair_trial(model, tokenizer, controller, rows[:6], "textfooler", Swap(), **settings)
+    right = [*(answers[:3] == 0), *(answers[3:] != 0)]
+    assert np.array_equal(trial.right["none"]["contrast"], right)
     for row, held in zip(rows, trial.right["none"]["exact"], strict=False):
         of = choices(row["hypothesis"], Swap())
-        texts = [
-            of.written(choice)
-            for choice in product(*map(range, of.sizes))
-            if np.count_nonzero(choice) <= 2
-        ]
+        every = product(*map(range, of.sizes))
+        texts = [of.written(choice) for choice in every if np.count_nonzero(choice) <= 2]
         right = predict(model, tokenizer, [row | {"hypothesis": text} for text in texts])
         assert held == (right == row["label"]).all()
     assert [len(trial.right[c]["exact"]) for c in ("none", "control")] == [4, 4]
@@ -201,14 +171,7 @@ def test_contrast_and_exact_are_what_a_count_by_hand_gives(fitted):
     assert questions[-2] == "Does it miss changes of meaning?"
     assert max(map(len, str(trial).splitlines())) <= 80  # of a terminal
     assert trial.card("a title").count("Does it miss") == 1
-    assert list(trial.table()[0]) == [
-        "condition",
-        "clean",
-        "transfer",
-        "adaptive",
-        "contrast",
-        "exact",
-    ]
+    assert " ".join(trial.table()[0]) == "condition clean transfer adaptive contrast exact"
     assert trial.table()[2]["exact"] == "-"
 
 
@@ -263,32 +226,11 @@ def test_the_answers_follow_the_exact_test():
     # texts that never saw it break more than those made for it: the trial is unreliable
     assert told["Do texts made for it break it more?"] == "gain"
     mean, low, high = trial.beyond("noise")
-    by_hand = trial.right["control"]["transfer"] - np.mean(
-        [trial.right[f"noise {k}"]["transfer"] for k in (0, 1)], axis=0
-    )
+    noise = [trial.right[f"noise {k}"]["transfer"] for k in (0, 1)]
+    by_hand = trial.right["control"]["transfer"] - np.mean(noise, axis=0)
     assert mean == pytest.approx(by_hand.mean()) and low < mean < high
     with pytest.raises(ValueError, match="no condition 'second'"):
         trial.beyond("second")
-
-
-def test_a_small_gain_under_one_of_four_recipes_is_corrected_for_the_others():
-    bits = np.zeros(300, bool)
-    held = {9: bits.copy(), 0: bits.copy()}
-    held[9][:9] = True  # won 9, lost 1: p = 0.021 alone
-
-    def of(won, beside=()):
-        none = bits.copy()
-        none[-1] = won > 0  # the one that is lost
-        right = {"none": {}, "control": {}}
-        for key in ("clean", "transfer", "adaptive"):
-            right["none"][key], right["control"][key] = none, held[won]
-        return FairTrial(f"recipe {won}", right, beside)
-
-    question = "Does it help against transfer?"
-    alone, beside = ({q: a for q, a, _ in of(9, others).answers()} for others in ((), (of(0),) * 3))
-    assert (alone[question], beside[question]) == ("gain", "open")
-    clean = "Does it cost clean accuracy?"
-    assert alone[clean] == beside[clean] == "gain"  # asked once, whatever the recipes
 
 
 def test_a_recorded_trial_knows_its_other_recipes():
@@ -298,6 +240,8 @@ def test_a_recorded_trial_knows_its_other_recipes():
     adaptive = {of.recipe: of.gain("adaptive") for of in (trial, *trial.beside)}
     told = {question: answer for question, answer, _ in trial.answers()}
     assert told["Does it help if the attacker sees it?"] == conclude(adaptive)["pso"]
+    alone = {"clean": trial.gain("clean")}  # asked once, whatever the recipes
+    assert told["Does it cost clean accuracy?"] == conclude(alone)["clean"]
 
 
 def test_the_card_says_which_answers_are_good():
@@ -319,32 +263,26 @@ def test_the_card_says_which_answers_are_good():
     assert "| Does it cost clean accuracy? | gain | good |" in helps.card("a title")
 
 
-def test_the_defence_of_the_page_on_defences_goes_through_a_trial(fitted):
+def test_the_defence_of_the_page_on_defences_goes_through_a_trial(tiny, fitted, batch):
     model, tokenizer, rows, _ = fitted
     page = (ROOT / "book/test-your-defence.md").read_text(encoding="utf-8")
-    names: dict = {}
+    names, seen = {}, []
     exec(re.search(r"```python\n(from contextlib.+?)```", page, re.S)[1], names)
-    defence, batch, seen = names["Shrink"](), batch_of(tokenizer, rows), []
+    defence = names["Shrink"]()
 
     def instead(t, u, mask):
         seen.append(u)
         return 0 * u
 
-    with torch.no_grad():
-        bare = model(**batch).logits
-        with defence.attached(model):
-            assert not torch.equal(model(**batch).logits, bare)
-        with defence.attached(model, instead):
-            assert torch.equal(model(**batch).logits, bare)
-        assert torch.equal(model(**batch).logits, bare)  # and leaves nothing behind
+    bare = tiny.answer(model, batch)
+    with defence.attached(model):
+        assert not torch.equal(tiny.answer(model, batch), bare)
+    with defence.attached(model, instead):
+        assert torch.equal(tiny.answer(model, batch), bare)
+    assert torch.equal(tiny.answer(model, batch), bare)  # and leaves nothing behind
     assert len(seen) == find_blocks(model).depth
     trial = fair_trial(model, tokenizer, defence, rows[:6], "textfooler", Swap())
     assert trial.right["control"]["adaptive"].shape == (6,)
-
-
-def test_no_end_of_an_interval_is_rounded_to_zero(monkeypatch):
-    monkeypatch.setattr(FairTrial, "beyond", lambda self, kind: (0.016, 0.0004, 0.032))
-    assert "+1.6 points [+0.04, +3.2]" in made().card("a title")
 
 
 def test_bootstrap_covers_as_it_says():

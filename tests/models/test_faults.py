@@ -15,15 +15,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import experiments.adapters as adapters
 import pidlib.cli.commands as commands
 from experiments.training import LoraSettings
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli.settings import AttackSettings, FitSettings
-from pidlib.data.labels import LABELS
-from pidlib.io.embedded import embedded_folder
 from pidlib.models import Model
 
 FITTING = "control.unfinished/fit.json"
@@ -69,17 +66,11 @@ def states_during(work, folder):
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(tiny, monkeypatch):
     """Two blocks with random weights in place of the models that commands load."""
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     torch.set_num_threads(1)
-    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        names = dict(enumerate(LABELS))
-        config = BertConfig(**shape, intermediate_size=24, initializer_range=0.3, id2label=names)
-        model = BertForSequenceClassification(config).eval()
+    model, tokenizer = tiny.reader(initializer_range=0.3)
 
     def fresh(*_):
         return Model(copy.deepcopy(model), tokenizer)

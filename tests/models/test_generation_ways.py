@@ -14,10 +14,10 @@ import transformers as tf
 
 from pidlib.hooks import find_blocks
 
-WORDS, NEW, WIDTH = 40, 5, 16
+NEW, WIDTH = 5, 16
 LAST = 39  # it would end a text, and is not written
 COMMON = {
-    "vocab_size": WORDS,
+    "vocab_size": 40,
     "hidden_size": WIDTH,
     "intermediate_size": 24,
     "num_hidden_layers": 2,
@@ -29,25 +29,14 @@ COMMON = {
 }
 GROUPED = {"num_key_value_heads": 1}
 KINDS = {
-    "gpt2": {"n_layer": 2, "n_head": 2, "n_embd": WIDTH, "n_positions": 64},
-    "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH},
-    "llama": GROUPED,
-    "mistral": {**GROUPED, "sliding_window": 4},
-    "qwen2": GROUPED,
-    "qwen3": {**GROUPED, "head_dim": 8},
-    "gemma": {**GROUPED, "head_dim": 8},
-    "gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 4},
-    "phi": {},
-    "phi3": GROUPED,
-    "gpt_neox": {},
-    "bloom": {"n_layer": 2, "n_head": 2},
-    "falcon": {},
-    "stablelm": GROUPED,
-    "bart": {"d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24,
-             "decoder_ffn_dim": 24, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+    "gpt2": {}, "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH}, "llama": GROUPED,
+    "mistral": {**GROUPED, "sliding_window": 4}, "qwen2": GROUPED, "qwen3": {**GROUPED, "head_dim": 8},
+    "gemma": {**GROUPED, "head_dim": 8}, "gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 4},
+    "phi": {}, "phi3": GROUPED, "gpt_neox": {}, "bloom": {}, "falcon": {}, "stablelm": GROUPED,
+    "bart": {"encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24,
+             "encoder_attention_heads": 2, "decoder_attention_heads": 2,
              "decoder_start_token_id": 2, "forced_eos_token_id": None},
-    "t5": {"d_model": WIDTH, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2,
-           "decoder_start_token_id": 0},
+    "t5": {"d_kv": 8, "d_ff": 24, "decoder_start_token_id": 0},
 }  # fmt: skip
 WAYS = {
     "greedy": {},
@@ -65,11 +54,9 @@ WAYS = {
 @cache
 def model_of(kind):
     """A random model of two blocks, and a push on its states that changes what it writes."""
-    drop = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-    common = {
-        k: v for k, v in COMMON.items() if k not in drop or kind not in ("gpt2", "bart", "t5")
-    }
-    config = tf.AutoConfig.for_model(kind, **common | KINDS[kind])
+    names = tf.AutoConfig.for_model(kind).attribute_map
+    wanted = {names.get(k, k): v for k, v in (COMMON | KINDS[kind]).items()}
+    config = tf.AutoConfig.for_model(kind, **wanted)
     auto = tf.AutoModelForSeq2SeqLM if config.is_encoder_decoder else tf.AutoModelForCausalLM
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)

@@ -12,16 +12,13 @@ import torch
 from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import pipeline
 
-from pidlib import PIDController, load_controller
-from pidlib.data.perturbations import RandomEdits
-from pidlib.estimation.estimator import Estimator
+from pidlib import PIDController
 from pidlib.io.model_card import NAME
 
 
 @pytest.fixture
 def fitted(tiny):
-    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
-    return PIDController.fit(model, tokenizer, rows, variance=0.7, correct_only=False)
+    return tiny.fit(tiny.model("bert"), rows=24, variance=0.7)
 
 
 @pytest.fixture
@@ -72,14 +69,6 @@ def test_sent_and_fetched_it_is_the_same(tiny, fitted, hub, tmp_path):
     assert not list((tmp_path / "cache").rglob("*.py"))  # nothing else is fetched
     with pytest.raises(FileNotFoundError, match="no such folder, and the hub gave none"):
         PIDController.from_pretrained("someone/else")
-
-
-def test_an_estimator_goes_the_same_way(tiny, hub):
-    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(40)
-    made = Estimator.fit(model, tokenizer, rows, RandomEdits("typos"), [0])
-    made.push_to_hub("someone/wiener")
-    again = load_controller("someone/wiener")
-    assert isinstance(again, Estimator) and again.summary() == made.summary()
 
 
 def test_a_folder_wins_over_the_hub(fitted, tmp_path, monkeypatch):

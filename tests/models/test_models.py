@@ -1,6 +1,5 @@
 """The embedded model, its adapter and models in folders."""
 
-import json
 import shutil
 
 import pytest
@@ -9,13 +8,13 @@ import torch
 from experiments.adapters import TRAININGS, make_adapter
 from experiments.training import LoraSettings
 from pidlib.data.labels import LABELS
+from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import predict, right_answers
 from pidlib.evaluation.statistics import Proportion
 from pidlib.io.embedded import MINILM, embedded_folder
 from pidlib.models import (
     ADAPTERS,
     adapters,
-    base_classifier,
     load_adapter,
     load_model,
     training_record,
@@ -36,60 +35,31 @@ def test_the_embedded_weights_are_the_official_ones():
 
 
 def test_the_loaded_model_is_plain_merged_and_still():
+    torch.manual_seed(5)
+    drawn = torch.get_rng_state()
     model, tokenizer = load_model("minilm-nli")
+    assert torch.equal(torch.get_rng_state(), drawn)
     assert type(model).__name__ == "BertForSequenceClassification" and not model.training
     assert [model.config.id2label[k] for k in range(3)] == list(LABELS)
     assert not [name for name, _ in model.named_parameters() if "lora" in name]
     assert {p.dtype for p in model.parameters()} == {torch.float32}
-    again, _ = load_model("minilm-nli")
-    assert all(
-        torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True)
-    )
+    pairs = zip(model.parameters(), load_model("minilm-nli").model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
     assert predict(model, tokenizer, [PAIR]).tolist() == [0]
+    with pytest.raises(ValueError, match="training mode"):
+        predict(model.train(), tokenizer, [PAIR])
 
 
-def test_loading_leaves_the_global_random_state_alone():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    load_model("minilm-nli")
-    assert torch.equal(torch.rand(3), expected)
-
-
-def test_the_record_tells_what_it_was_trained_on():
-    record = training_record()
-    file = ADAPTERS / "minilm-nli" / "adapter_model.safetensors"
-    assert record["adapter"]["bytes"] == file.stat().st_size < 2_000_000
-    assert all({"name", "n", "sha256", "licence"} <= set(part) for part in record["data"])
-    assert record["start"]["epochs"] == 3 and record["last"]["epochs"] == 1
-    assert record["last"]["curve"][0]["validation"]["snli-validation"] > 0.78
-    measured = {part["data"]: part["right"] / part["n"] for part in record["measured"]}
-    assert measured["captions test"] >= 0.97
-    assert measured["snli-test"] >= 0.80
-    assert "absolute" not in json.dumps(record) and "/" not in record["base"]["name"]
-
-
-def test_accuracy_on_captions_is_the_recorded_one(captions_test):
-    model, tokenizer = load_model("minilm-nli")
+def test_accuracy_on_captions_is_the_recorded_one():
     recorded = next(p for p in training_record()["measured"] if p["data"] == "captions test")
-    right = right_answers(model, tokenizer, captions_test)
+    right = right_answers(*load_model("minilm-nli"), load_nli("captions", split="test", n=300))
     low, high = Proportion(int(right.sum()), len(right)).interval(0.999)
     assert low <= recorded["right"] / recorded["n"] <= high
 
 
-@pytest.fixture(scope="module")
-def captions_test():
-    from pidlib.data.nli import load_nli
-
-    return load_nli("captions", split="test", n=300)
-
-
 @pytest.mark.data
 def test_accuracy_on_snli(real_data):
-    from pidlib.data.nli import load_nli
-
-    model, tokenizer = load_model("minilm-nli")
-    right = right_answers(model, tokenizer, load_nli("snli-test", n=300))
+    right = right_answers(*load_model("minilm-nli"), load_nli("snli-test", n=300))
     assert Proportion(int(right.sum()), len(right)).interval(0.99)[1] >= 0.80
 
 
@@ -128,13 +98,6 @@ def test_a_folder_saved_by_transformers_loads(tiny, tmp_path):
         assert predict(*loaded, rows).tolist() == predict(model, tokenizer, rows).tolist()
 
 
-def test_training_mode_is_refused_by_predict():
-    model, tokenizer = base_classifier()
-    model.train()
-    with pytest.raises(ValueError, match="training mode"):
-        predict(model, tokenizer, [PAIR])
-
-
 def test_predictions_do_not_depend_on_order_or_batch():
     model, tokenizer = load_model("minilm-nli")
     rows = [PAIR | {"premise": "A dog runs. " * k} for k in range(1, 9)]
@@ -166,11 +129,6 @@ def test_trainings_differ_in_their_last_epoch_alone():
     assert sum(a2t["last"]["a2t"].values()) == 2000 and a2t["last"]["a2t"]["succeeded"] > 500
     assert freelb["last"]["freelb"]["steps"] == 2
     assert not ({"a2t", "freelb"} & {*one["last"], *second["last"]})
-
-
-def test_an_unknown_adapter_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="unknown adapter 'gpt'.*minilm-nli-freelb"):
-        make_adapter("gpt", tmp_path)
 
 
 def test_a_trial_of_a_training_runs_and_resumes(tmp_path, monkeypatch):

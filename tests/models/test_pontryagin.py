@@ -10,15 +10,16 @@ import pytest
 import torch
 from torch import nn
 
+from pidbook.analysis import Pontryagin
+from pidbook.analysis.pontryagin import METHODS
+from pidbook.theory import riccati, rollout
 from pidbook.theory.augmented import Complements
 from pidbook.theory.chains import chain_sweep, quadratic_loss
+from pidbook.theory.descent import descend
+from pidbook.theory.paths import Path
 from pidbook.theory.pontryagin import history_sweep
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
-from pidlib.pontryagin import METHODS, Pontryagin
-from pidlib.theory.chains import Path
-from pidlib.theory.descent import descend
-from pidlib.theory.riccati import riccati, rollout
 
 
 class Line(nn.Module):
@@ -51,10 +52,8 @@ def line_inputs(count=3, length=5, width=6, seed=1):
 
 def on_line(depth=4, c=0.3, variance=0.9, **settings):
     model = Line(depth).eval()
-    batch = SimpleNamespace(inputs=line_inputs(64), labels=torch.zeros(64, dtype=torch.long))
-    controller = PIDController.from_batches(
-        model, [batch], blocks="blocks", correct_only=False, variance=variance, c=c, **settings
-    )
+    how = {"blocks": "blocks", "correct_only": False, "variance": variance, "c": c} | settings
+    controller = PIDController.from_batches(model, [line_inputs(64)], **how)
     bases = controller.bases  # kept in single precision; here in double
     sharp = {i: torch.linalg.qr(v.double()).Q for i, v in bases.vectors.items()}
     return model, replace(controller, bases=replace(bases, vectors=sharp))
@@ -62,11 +61,7 @@ def on_line(depth=4, c=0.3, variance=0.9, **settings):
 
 def of_model(tiny, kind="bert", side="right", attention="sdpa", **settings):
     model = tiny.model(kind, attention)
-    batches = []
-    for seed in range(4):
-        inputs = tiny.inputs(kind, seed=seed, side=side)
-        with torch.no_grad():
-            batches.append(SimpleNamespace(inputs=inputs, labels=model(**inputs).logits.argmax(-1)))
+    batches = tiny.answered(model, kind, 4, side)
     settings = {"variance": 0.8, "c": 0.5} | settings
     return model, PIDController.from_batches(model, batches, **settings)
 
@@ -92,15 +87,6 @@ def test_it_finds_the_riccati_solution_of_linear_blocks(method, scheme):
     controls = torch.stack(found.controls).numpy()
     assert np.abs(controls - best.controls).max() < 1e-6
     assert np.abs(controls).max() > 0.1
-
-
-def test_one_block_and_one_example():
-    model, controller = on_line(depth=1, scheme="P")
-    thetas, off = matrices(model, controller, "P")
-    inputs = line_inputs(1, seed=3)
-    found = Pontryagin(controller, tolerance=1e-14).solve(model, inputs)
-    expected = -inputs["x"].numpy() @ off["P"][0] / (1 + controller.c)
-    np.testing.assert_allclose(found.controls[0].numpy(), expected, atol=1e-9)
 
 
 def test_costates_of_the_running_loss_are_the_exact_ones():
@@ -137,17 +123,12 @@ def test_all_methods_agree_on_a_real_chain(tiny):
     model, controller = of_model(tiny, scheme="P")
     model.double()
     inputs = tiny.inputs("bert", seed=9)
-    found = {
-        method: Pontryagin(controller, method=method, sweeps=300, tolerance=1e-13).solve(
-            model, inputs
-        )
-        for method in METHODS
-    }
-    for other in found.values():
-        torch.testing.assert_close(
-            other.descent.costs[-1], found["states"].descent.costs[-1], rtol=1e-6, atol=0
-        )
-        for u, v in zip(other.controls, found["states"].controls, strict=True):
+    settings = {"sweeps": 300, "tolerance": 1e-13}
+    found = [Pontryagin(controller, method=of, **settings).solve(model, inputs) for of in METHODS]
+    for other in found[1:]:
+        costs = other.descent.costs[-1], found[0].descent.costs[-1]
+        torch.testing.assert_close(*costs, rtol=1e-6, atol=0)
+        for u, v in zip(other.controls, found[0].controls, strict=True):
             torch.testing.assert_close(u, v, rtol=0, atol=1e-3)
 
 
@@ -161,19 +142,14 @@ def test_padding_changes_nothing_and_is_left_alone(tiny, side):
         whole = pmp.solve(model, inputs)
         real = inputs["attention_mask"].bool()
         for k in range(len(real)):
-            row = {
-                "input_ids": inputs["input_ids"][k : k + 1, real[k]],
-                "attention_mask": inputs["attention_mask"][k : k + 1, real[k]],
-            }
+            row = {name: value[k : k + 1, real[k]] for name, value in inputs.items()}
             if kind not in ("opt", "llama") and side == "left":  # counted or pooled from the left
                 row = {name: value[k : k + 1] for name, value in inputs.items()}
             alone = pmp.solve(model, row)
-            torch.testing.assert_close(
-                alone.descent.costs[-1, 0], whole.descent.costs[-1, k], rtol=1e-5, atol=0
-            )
-            torch.testing.assert_close(
-                alone.output.logits[0], whole.output.logits[k], rtol=0, atol=1e-5
-            )
+            costs = alone.descent.costs[-1, 0], whole.descent.costs[-1, k]
+            torch.testing.assert_close(*costs, rtol=1e-5, atol=0)
+            logits = alone.output.logits[0], whole.output.logits[k]
+            torch.testing.assert_close(*logits, rtol=0, atol=1e-5)
         for u in whole.controls:
             assert not u[~real].any() and u[real].any()
 
@@ -206,29 +182,7 @@ def test_attached_answers_as_solve_does_and_leaves_no_trace(tiny):
     assert "forward" not in vars(model)
     assert [p.requires_grad for p in model.parameters()] == needed
     assert torch.equal(model(**inputs).logits, base)
-    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
-
-
-def test_two_controllers_do_not_meet(tiny):
-    model, controller = of_model(tiny)
-    pmp = Pontryagin(controller)
-    with (
-        controller.attached(model),
-        pytest.raises(RuntimeError, match="attached to this model already"),
-        pmp.attached(model),
-    ):
-        pass
-
-
-def test_a_step_too_large_is_taken_back():
-    loss = quadratic_loss(torch.ones(3, 1, 1), 1.0)
-    blocks = [lambda x: 3.0 * torch.tanh(x)] * 3
-    x0 = torch.tensor([[2.0], [0.1]])
-    found = descend(
-        lambda u: chain_sweep(blocks, loss, x0, u), [torch.zeros(2, 1)] * 3, step=50.0, sweeps=60
-    )
-    assert (found.rejected > 0).all() and found.converged.all()
-    assert (found.costs[1:] <= found.costs[:-1]).all()
+    assert tiny.hooks_left(model) == 0
 
 
 def test_overflow_is_a_step_too_large_but_not_at_the_start():
@@ -318,10 +272,8 @@ class InPlace(nn.Module):
 )
 def test_blocks_that_cannot_be_derived_are_named(block, said):
     model = Line(2, block=block).eval()
-    batch = SimpleNamespace(inputs=line_inputs(64), labels=torch.zeros(64, dtype=torch.long))
-    controller = PIDController.from_batches(
-        model, [batch], blocks="blocks", correct_only=False, variance=0.9, c=0.3
-    )
+    how = {"blocks": "blocks", "correct_only": False, "variance": 0.9, "c": 0.3}
+    controller = PIDController.from_batches(model, [line_inputs(64)], **how)
     for method in METHODS:
         with pytest.raises(ValueError, match=said):
             Pontryagin(controller, method=method).solve(model, line_inputs())
@@ -362,8 +314,8 @@ def test_bad_settings_and_models_are_named(tiny):
 def test_zero_sweeps_is_the_analytic_control(tiny):
     model, controller = of_model(tiny, scheme="PD")
     inputs = tiny.inputs("bert", seed=3)
-    with controller.attached(model), torch.no_grad():
-        expected = model(**inputs).logits
+    with controller.attached(model):
+        expected = tiny.answer(model, inputs)
     for method in METHODS:
         found = Pontryagin(controller, method=method, sweeps=0).solve(model, inputs)
         torch.testing.assert_close(found.output.logits, expected, rtol=0, atol=1e-5)

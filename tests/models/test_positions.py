@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 import torch
 import transformers as tf
 
+from pidbook.analysis import Pontryagin
 from pidlib import PIDController, load_model, load_nli
 from pidlib.hooks import find_blocks, read_states
-from pidlib.pontryagin import Pontryagin
 
 WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
 SKIP = 2
@@ -26,9 +27,7 @@ def writer(request, tiny):
 
 
 def fitted(tiny, model, law="averaged", skip=SKIP):
-    rows = [{"text": row["premise"]} for row in tiny.rows(12)]
-    settings = {"scheme": "PD", "variance": 0.5, "law": law, "correct_only": False, "c": 0}
-    return PIDController.fit(model, tiny.tokenizer(), rows, skip_first=skip, **settings)
+    return tiny.fit(model, scheme="PD", variance=0.5, law=law, c=0, skip_first=skip)
 
 
 def next_words(model, ids, mask=None, cache=None):
@@ -71,29 +70,6 @@ def test_padding_on_the_left_changes_nothing(tiny, writer):
             assert torch.allclose(batch[k, k:], alone[0], atol=1e-5)  # rotations are in single
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_text_is_written_alike_with_and_without_a_cache(tiny, writer, wrapped):
-    model = writer
-    if wrapped:  # peft calls the model within, not the whole, when it generates
-        from peft import LoraConfig, get_peft_model
-
-        names = {"gpt2": ["c_attn"], "opt": ["q_proj"], "llama": ["q_proj"]}
-        targets = names[writer.config.model_type]
-        config = LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=targets)
-        model = get_peft_model(tf.AutoModelForCausalLM.from_config(writer.config), config)
-        model = model.eval().double()
-    controller, inputs = fitted(tiny, model), tiny.inputs("opt", batch=3, length=5, side="left")
-    how = {"max_new_tokens": 6, "do_sample": False, "output_logits": True, "eos_token_id": None}
-    how |= {"return_dict_in_generate": True, "pad_token_id": 0}
-    with torch.no_grad(), controller.attached(model):
-        with_cache, without = (model.generate(**inputs, **how, use_cache=b) for b in (True, False))
-    for a, b in zip(with_cache.logits, without.logits, strict=True):
-        assert torch.allclose(a, b, atol=1e-6)
-    with torch.no_grad(), fitted(tiny, model, skip=0).attached(model):
-        other = model.generate(**inputs, **how)
-    assert not torch.allclose(other.logits[-1], with_cache.logits[-1], atol=1e-4)
-
-
 def test_the_encoder_of_t5_gets_its_mask_when_it_is_called_by_itself():
     config = tf.T5Config(vocab_size=24, d_model=16, d_kv=8, d_ff=24, num_layers=3, num_heads=2,
                          decoder_start_token_id=0)  # fmt: skip
@@ -106,24 +82,18 @@ def test_the_encoder_of_t5_gets_its_mask_when_it_is_called_by_itself():
 
 
 def test_a_fit_leaves_the_first_positions_out(tiny, writer):
-    rows = [{"text": row["premise"]} for row in tiny.rows(6)]
-    lengths = [len(tiny.tokenizer()(row["text"]).input_ids) for row in rows]
-    controller = fitted(tiny, writer)
-    assert controller.origin.tokens == sum(
-        len(tiny.tokenizer()(row["premise"]).input_ids) - SKIP for row in tiny.rows(12)
-    )
-    sums = 0
+    rows, sums, tokens = [{"text": row["premise"]} for row in tiny.rows(6)], 0, 0
     for row in rows:
         inputs = tiny.tokenizer()(row["text"], return_tensors="pt")
         with torch.no_grad():
             state = read_states(writer, dict(inputs)).values[1][0, SKIP:]
-        sums = sums + state.T @ state
-    few = PIDController.fit(
-        writer, tiny.tokenizer(), rows, correct_only=False, skip_first=SKIP, variance=0.9
-    )
-    assert torch.allclose(few.bases.moment(1), sums / (sum(lengths) - SKIP * 6), atol=1e-5)
+        sums, tokens = sums + state.T @ state, tokens + len(state)
+    fit = partial(PIDController.fit, writer, tiny.tokenizer(), rows, correct_only=False)
+    few = fit(skip_first=SKIP, variance=0.9)
+    assert few.origin.tokens == tokens
+    assert torch.allclose(few.bases.moment(1), sums / tokens, atol=1e-5)
     with pytest.raises(ValueError, match="none of the 6 rows has a token beyond the first 99"):
-        PIDController.fit(writer, tiny.tokenizer(), rows, correct_only=False, skip_first=99)
+        fit(skip_first=99)
 
 
 @pytest.mark.parametrize("wrong", [-1, True, 1.0, "1", None])
@@ -186,20 +156,6 @@ def test_smollm2_is_fitted_without_labels_and_without_its_huge_first_states(smol
     assert min(controller.bases.rank("P", t, 0.99) for t in range(30)) > 20
     moment = controller.bases.moment(12)
     assert float(moment.trace()) < 0.1 * float(sizes[0]) ** 2
-
-
-def test_smollm2_writes_alike_with_and_without_a_cache(smollm2):
-    model, tokenizer, controller = smollm2
-    tokenizer.padding_side = "left"
-    inputs = tokenizer(["A man in a red shirt", "Two dogs run"], return_tensors="pt", padding=True)
-    how = {"max_new_tokens": 4, "do_sample": False}
-    with torch.no_grad(), controller.attached(model):
-        with_cache, without = (model.generate(**inputs, **how, use_cache=b) for b in (True, False))
-        alone = model.generate(**tokenizer("Two dogs run", return_tensors="pt"), **how)
-    assert torch.equal(with_cache, without)
-    assert tokenizer.decode(alone[0, 3:]) == tokenizer.decode(
-        with_cache[1, inputs.input_ids.shape[1] :]
-    )
 
 
 def test_smollm2_reads_a_prompt_in_parts_and_a_single_token(smollm2):

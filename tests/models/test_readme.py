@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import pytest
 import typer
+from accelerate.commands.launch import launch_command_parser
 from typer.testing import CliRunner
 
 import experiments.__main__ as experiments
 import pidlib.cli.app as pidlib
 from contents import ROOT
 from experiments.experiment import read_experiment
-from pidlib.data.labels import LABELS
 
 WEIGHTS = "adapter_model.safetensors"
 # Only recorded results need them.
@@ -40,29 +40,6 @@ CHECKOUT_ONLY = (
     "smollm2-nli",
 )
 INDEX = "https://download.pytorch.org/whl/cpu"  # of builds without CUDA
-# Requests of unlike lengths at once, in place of a server that never ends.
-ASKING = """
-    from concurrent.futures import ThreadPoolExecutor
-    from threading import Thread
-    from urllib.request import Request, urlopen
-
-    asked = ["A fine movie." * (1 + k % 5) for k in range(40)]
-    Thread(target=server.serve_forever).start()
-    try:
-        send = lambda text: json.load(urlopen(Request(address, text.encode()), timeout=60))
-        address = "http://127.0.0.1:%d" % server.server_port
-        Answer.log_message = lambda *_: None
-        with ThreadPoolExecutor(8) as pool:
-            served = list(pool.map(send, asked))
-    finally:
-        server.shutdown()
-        server.server_close()
-    alone = [
-        model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)[0]
-        for text in asked
-    ]
-    print("served", torch.allclose(torch.tensor(served), torch.stack(alone), atol=1e-5))
-"""
 PAGES = ("README.md", "book/how-to-run.md")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1`*[ ]*$", re.M | re.S)
 NOT_CODE = {"bibtex", "{grid-budget}", "{peers}"}  # an entry to copy; directives of the site
@@ -70,6 +47,8 @@ PYTHON = ".venv/bin/python"
 APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
 COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
 PARSED = {"run", "train"}  # hours
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = {".", *(f".[{name}]" for name in PROJECT["optional-dependencies"])}
 OWN = "mine.toml"  # a reader's configuration
 FOREIGN = ("PIDLIB_DATA_DIR", "RANK")  # what a reader's environment lacks
 # What is typed in place of what is printed. Each must stand in the page's blocks exactly once.
@@ -86,7 +65,7 @@ SMALL = {
         "--recipe textfooler --n 200": "--recipe textfooler --n 1",
         "/folder/with/files": "files",
         "8000": "0",
-        "    server.serve_forever()\n": ASKING,
+        "server.serve_forever()": "server.server_close()",  # see test_serving.py
     },
 }
 MORE_ROWS = [  # what the three dots stand for
@@ -111,36 +90,24 @@ class Block(NamedTuple):
     language: str
     code: str
 
-    def __str__(self) -> str:
-        return f"{self.page}, block of {self.language!r} in line {self.line}"
 
-
-def blocks_of(page: str, text: str) -> list[Block]:
+def blocks_of(page: str) -> list[Block]:
     """Blocks of a page in order; AssertionError for a fence that is not read here."""
-    blocks = [
-        Block(page, text[: match.start()].count("\n") + 1, match[2].strip(), match[3])
-        for match in FENCE.finditer(text)
-    ]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = list(FENCE.finditer(text))
     fences = re.findall(r"^[ >\t]*(?:`{3}|~{3})", text, re.M)
-    assert len(fences) == 2 * len(blocks), f"{page}: {len(fences)} fences, {len(blocks)} blocks"
-    return blocks
+    assert len(fences) == 2 * len(found), f"{page}: {len(fences)} fences, {len(found)} blocks"
+    return [Block(page, text[: m.start()].count("\n") + 1, m[2].strip(), m[3]) for m in found]
 
 
 def small_blocks(page: str) -> list[Block]:
     """Blocks of a page with the table's small numbers."""
-    blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
-    blocks = [block for block in blocks if "onnxruntime" not in block.code]  # see test_export.py
+    blocks = [of for of in blocks_of(page) if "onnxruntime" not in of.code]  # see test_export.py
     for printed, typed in SMALL[page].items():
         count = sum(block.code.count(printed) for block in blocks)
         assert count == 1, f"{page}: {printed!r} stands in {count} places; SMALL wants it once"
         blocks = [block._replace(code=block.code.replace(printed, typed)) for block in blocks]
     return blocks
-
-
-def commands_of(block: Block) -> list[list[str]]:
-    """Words of each command of a shell block, without comments."""
-    lines = block.code.replace("\\\n", " ").splitlines()
-    return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
 
 
 def parse_command(words: list[str]) -> str:
@@ -155,44 +122,33 @@ def parse_command(words: list[str]) -> str:
 
 def parse_launch(words: list[str]) -> str:
     """Parse a line of `accelerate launch`, and the command after its `-m`."""
-    from accelerate.commands.launch import launch_command_parser
-
     asked = launch_command_parser().parse_args(words)
     assert asked.module
     return parse_command([asked.training_script, *asked.training_script_args])
 
 
-def parse_extras(wanted: list[str]) -> bool:
-    """Whether the checkout is installed, with extras that it has."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [re.fullmatch(r"\.(?:\[(\w+)\])?", word) for word in wanted]
-    return all(m and (m[1] is None or m[1] in extras["optional-dependencies"]) for m in asked)
-
-
 def plan(block: Block) -> list[tuple[str, list[str]]]:
-    """How each command of a shell block is treated: make, set, parse or run, and its words.
+    """How each command of a shell block is treated: make, set or run, and its words.
 
-    Raises AssertionError where a command is not known, and names the block.
+    What is not known here, and a mistake in an option, fails.
     """
     found = []
-    for words in commands_of(block):
-        try:
-            if words[0] == "make" and len(words) == 2:
-                rule = rf"^{words[1]}:"  # make takes a folder's name too, and does nothing
-                assert re.search(rule, (ROOT / "Makefile").read_text(), re.M), "no such target"
-                found.append(("make", words[1:]))
-            elif words[0] == "export" and len(words) == 2:
-                found.append(("set", words[1].split("=", 1)))
-            elif words[:2] == ["pip", "install"]:
-                assert words[2:] == ["torch", "--index-url", INDEX] or parse_extras(words[2:])
-            elif words[:2] == ["accelerate", "launch"]:
-                parse_launch(words[2:])
-            else:
-                assert words[:2] == [PYTHON, "-m"], "no such command"
-                if parse_command(words[2:]) not in PARSED:
-                    found.append(("run", words[2:]))
-        except (Exception, SystemExit) as error:  # typer brings a click, and mistakes, of its own
-            raise AssertionError(f"{block}: {' '.join(words)!r} is not known here") from error
+    for line in block.code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["make"]:
+            rule = rf"^{words[1]}:"  # make takes a folder's name too, and does nothing
+            assert re.search(rule, (ROOT / "Makefile").read_text(), re.M), f"{block}: {line}"
+            found.append(("make", words[1:]))
+        elif words[:1] == ["export"]:
+            found.append(("set", words[1].split("=", 1)))
+        elif words[:2] == ["pip", "install"]:
+            assert words[2:] == ["torch", "--index-url", INDEX] or set(words[2:]) <= EXTRAS
+        elif words[:2] == ["accelerate", "launch"]:
+            parse_launch(words[2:])
+        elif words:
+            assert words[:2] == [PYTHON, "-m"], f"{block}: {line}"
+            if parse_command(words[2:]) not in PARSED:
+                found.append(("run", words[2:]))
     return found
 
 
@@ -228,26 +184,13 @@ def reader(folder, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tiny, tmp_path_factory):
     """Where the reader sits: two models, results, and a folder for data."""
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from pidlib.io.embedded import embedded_folder
-
     folder = tmp_path_factory.mktemp("reader")
-    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
-    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     for name, labels in (("your-name/your-model", 2), ("owner/roberta-large-snli", 3)):
-        names = {} if labels == 2 else {"id2label": dict(enumerate(LABELS))}
-        config = BertConfig(**small, intermediate_size=24, num_labels=labels, **names)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            BertForSequenceClassification(config).save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
+        for part in tiny.reader(labels):
+            part.save_pretrained(folder / name)
     shutil.copytree(ROOT / "book" / "results", folder / "book" / "results")
-    (folder / "mine").mkdir()  # what `run bench-cost` would leave there
-    shutil.copy(ROOT / "book" / "results" / "bench-cost.json", folder / "mine")
     (folder / "files").mkdir()
     return folder
 
@@ -276,7 +219,6 @@ def test_python_blocks_of_how_to_run(reader, capsys):
         exec(compile("\n" * line + code, page, "exec"), space)
     printed = capsys.readouterr().out
     assert f"out of {len(MORE_ROWS) + 1}" in printed and "Terminal control of" in printed
-    assert "served True" in printed
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -312,50 +254,13 @@ def test_commands_and_options_in_running_text():
     assert {"--json", "--config"} < named <= options
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "make book PYTHON=python3",
-        "make tests",
-        "pip install pidlib",
-        'pip install "pidlib[attacks]"',
-        'pip install ".[extras]"',
-        "python -m pidlib doctor",  # not the environment that make prepares
-        ".venv/bin/python -m pidlib",
-        ".venv/bin/python -m pidlib shout",
-        ".venv/bin/python -m pidlib fit",
-        ".venv/bin/python -m pidlib fit pd --rows 3",
-        ".venv/bin/python -m experiments run trial-of-nothing",
-        ".venv/bin/python -m experiments train --n many",
-        "accelerate launch --multi_gpus -m pidlib fit pd",
-        "accelerate launch --multi_gpu -m pidlib fit pd --rows 3",
-    ],
-)
-def test_an_unknown_command_or_option_is_named(command):
-    page = f"Text.\n\n```bash\nmake book  # all\n{command}\n```\n"
-    [block] = blocks_of("page.md", page)
-    assert block == ("page.md", 3, "bash", f"make book  # all\n{command}\n")
-    with pytest.raises(AssertionError, match=r"page.md, block of 'bash' in line 3: .*not known"):
-        plan(block)
-
-
-def test_the_wheel_holds_every_asset_and_nothing_else_beside_the_library(site):
-    _, names = site
+def test_the_wheel_is_small_and_holds_every_asset_and_nothing_beside_the_library(site):
+    home, names = site
     files = [path for path in (ROOT / "pidlib").rglob("*") if path.is_file()]
     ours = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
     kept = {name for name in names if ".dist-info/" not in name}
     assert kept == ours - {f"pidlib/assets/adapters/{name}/{WEIGHTS}" for name in CHECKOUT_ONLY}
-    assert {
-        "pidlib/assets/adapters/minilm-nli/adapter_model.safetensors",
-        "pidlib/assets/controls/minilm-nli-terminal/controller.json",
-        "pidlib/assets/lexicon.json",
-        "pidlib/assets/nltk/corpora/stopwords/english",
-        "pidlib/assets/textfooler_stopwords.txt",
-    } <= kept
-
-
-def test_the_wheel_is_small_and_says_whose_it_is(site):
-    home, _ = site
+    assert "pidlib/assets/lexicon.json" in kept
     [wheel] = home.parent.glob("*.whl")
     assert wheel.stat().st_size < 8e6
     [about] = (message_from_string(p.read_text()) for p in home.glob("pidlib-*/METADATA"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from copy import deepcopy
 from dataclasses import replace
 
@@ -14,17 +14,15 @@ from torch.nn.functional import cross_entropy
 from experiments import fine_tuning
 from experiments.fine_tuning import Rate, choose_fine_tuning, fine_tuned
 from experiments.training import LoraSettings, with_lora
-from pidbook.estimation import spelling
+from pidbook.estimation import NormalisedTokenizer, spelling
 from pidbook.estimation.spelling import SpellingNormaliser
 from pidlib import load_model, load_nli
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
-from pidlib.controller import is_controlled
 from pidlib.data.batches import texts
 from pidlib.data.edits import word_spans
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
-from pidlib.estimation.preprocessing import NormalisedTokenizer
 from pidlib.evaluation.accuracy import predict, right_answers
 from pidlib.hooks import find_blocks
 
@@ -55,9 +53,7 @@ def victim(mend):
         ("x o 2nd b1ke 4x4 ... ?", "x o 2nd b1ke 4x4 ... ?"),
         ("she isn't, isn\u2019t, is n't; he doessn't", "she isn't, isn\u2019t, is n't; he doesn't"),
         ("a bicylce-riderr's selfie", "a bicycle-rider's selfie"),
-        ("MEN ARE HERE", "MEN ARE HERE"),
-        ("qzxvkjqz", "qzxvkjqz"),
-        ("", ""),
+        ("MEN ARE HERE qzxvkjqz", "MEN ARE HERE qzxvkjqz"),
     ],
 )
 def test_words_are_mended(mend, text, mended):
@@ -83,33 +79,10 @@ def test_words_keep_their_number_and_what_is_between_them(text):
     assert gaps(made) == gaps(text)
 
 
-def test_captions_stay_and_most_swaps_are_undone(mend):
-    rows = load_nli("captions", split="train", n=40)
-    texts = [row[key] for row in rows for key in ("premise", "hypothesis")]
-    words = [text[a:b] for text in texts for a, b in word_spans(text)]
-    strange = {word for word in words if mend(word) != word}
-    assert len(strange) <= 2 and len(words) > 500
-    known = SpellingNormaliser(known=words)
-    assert all(known(text) == text for text in texts)
-    changed = perturbed_rows(rows, RandomEdits({"swap": 1.0}, edits=1))
-    undone = [
-        all(known(row[key]) == clean[key] for key in ("premise", "hypothesis"))
-        for (row, _), clean in zip(changed, rows, strict=True)
-    ]
-    assert sum(undone) > 20
-
-
 def test_bad_known_words_and_a_missing_library_are_named(monkeypatch):
     with pytest.raises(ValueError, match="the string 'selfie'"):
         SpellingNormaliser(known="selfie")
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "symspellpy":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "symspellpy", None)
     with pytest.raises(ImportError, match="pip install symspellpy"):
         spelling.speller.__wrapped__()
 
@@ -136,21 +109,6 @@ def test_the_tokenizer_reads_every_form_of_text_normalised(victim):
         both("a dog", return_offsets_mapping=True)
     with pytest.raises(AttributeError, match="shout"):
         both.shout  # noqa: B018
-
-
-def test_a_misspelt_row_is_answered_as_its_right_form(victim):
-    rows = [
-        {"premise": "A woman plays a guitar on the street.", "hypothesis": "A woman is outside."},
-        {"premise": "Two dogs run in a field.", "hypothesis": "The dogs are sleeping indoors."},
-    ]
-    misspelt = [
-        {"premise": "A wmoan plays a giutar on the stret.", "hypothesis": "A womann is otuside."},
-        {"premise": "Two dogs run in a fi\u0435ld.", "hypothesis": "The dogs are sleepnig indors."},
-    ]
-    model, tokenizer = victim
-    assert (predict(*victim, misspelt) == predict(model, tokenizer.tokenizer, rows)).all()
-    for bad, good in zip(misspelt, rows, strict=True):
-        assert tokenizer(*bad.values())["input_ids"] == tokenizer(*good.values())["input_ids"]
 
 
 @pytest.mark.parametrize("recipe", ["textbugger", "a2t"])
@@ -195,37 +153,31 @@ def test_the_copy_learns_and_the_original_does_not(tiny, kind, tmp_path):
         assert torch.equal(again(**inputs).logits, after)
         assert len(list(tmp_path.iterdir())) == 1
     assert len(predict(made, tokenizer, rows)) == 40
-
-
-def test_the_checkpoint_of_one_model_is_not_another_s(tiny, tmp_path):
-    for seed in (0, 1):
-        fine_tuned(
-            tiny.model("bert", seed=seed), tiny.tokenizer(), tiny.rows(8), EDITS, tmp_path,
-            report=quiet,
-        )  # fmt: skip
+    fine_tuned(tiny.model("bert", seed=1), tokenizer, rows[:8], EDITS, tmp_path, report=quiet)
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_it_learns_the_labels_of_perturbed_text_in_the_model_s_own_order(tiny, tmp_path):
-    rows = [
+def telling_rows():
+    """Pairs whose label is told by the hypothesis's verb."""
+    return [
         {"premise": "the dog sits", "hypothesis": f"a cat {verb}", "label": k}
         for k, verb in enumerate(("runs", "sleeps", "eats"))
     ] * 200
+
+
+def test_it_learns_the_labels_of_perturbed_text_in_the_model_s_own_order(tiny, tmp_path):
+    rows = telling_rows()
     model = tiny.model("bert", id2label={0: "contradiction", 1: "entailment", 2: "neutral"})
     drop = RandomEdits({"drop": 1.0}, edits=1)
     held = [row for row, _ in perturbed_rows(rows[:60], drop, seed=5)]
-    made = fine_tuned(
-        model, tiny.tokenizer(), rows, drop, tmp_path, learning_rate=0.02, report=quiet
-    )
+    settings = {"learning_rate": 0.02, "report": quiet}
+    made = fine_tuned(model, tiny.tokenizer(), rows, drop, tmp_path, **settings)
     assert right_answers(made, tiny.tokenizer(), rows[:3]).all()
     assert right_answers(made, tiny.tokenizer(), held).mean() > 0.7
 
 
 def test_a_copy_learns_to_work_with_the_control_that_is_in_place(tiny, tmp_path):
-    rows = [
-        {"premise": "the dog sits", "hypothesis": f"a cat {verb}", "label": k}
-        for k, verb in enumerate(("runs", "sleeps", "eats"))
-    ] * 200
+    rows = telling_rows()
     model, tokenizer = tiny.model("bert"), tiny.tokenizer()
     control = Estimator.fit(model, tokenizer, rows[:30], EDITS, layers=[1])
     mirror = -torch.eye(control.origin.width).double()  # of a state: the rest has to learn it
@@ -239,7 +191,7 @@ def test_a_copy_learns_to_work_with_the_control_that_is_in_place(tiny, tmp_path)
             return float(cross_entropy(one(**inputs).logits, torch.arange(3)))
 
     made = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, control=control, **settings)
-    assert not is_controlled(find_blocks(model)) and not is_controlled(find_blocks(made))
+    assert not find_blocks(model).is_controlled and not find_blocks(made).is_controlled
     plain = fine_tuned(model, tokenizer, rows, EDITS, tmp_path, **settings)
     assert loss(made) < 0.5 * loss(plain)
     with control.carried_to(plain).attached(plain), pytest.raises(ValueError, match="uncontroll"):
@@ -253,7 +205,7 @@ def test_rates_are_judged_under_the_control_and_the_model_without_it(tiny, monke
     seen = []
 
     def right(one, tokenizer, part):
-        seen.append(is_controlled(find_blocks(one)))
+        seen.append(find_blocks(one).is_controlled)
         return right_answers(one, tokenizer, part)
 
     monkeypatch.setattr(fine_tuning, "right_answers", right)
@@ -261,14 +213,6 @@ def test_rates_are_judged_under_the_control_and_the_model_without_it(tiny, monke
         model, tokenizer, rows[:8], rows[8:], EDITS, tmp_path, rates=(1e-3,), control=control
     )
     assert seen == [False, False, True, True]
-
-
-def test_minilm_itself_is_fine_tuned_and_attackable(victim, tmp_path):
-    model, tokenizer = victim
-    rows = load_nli("captions", split="train", n=40)
-    made = fine_tuned(model, tokenizer, rows, RandomEdits("typos"), tmp_path, report=quiet)
-    assert right_answers(made, tokenizer, rows).mean() > 0.8
-    assert len(attack(made, tokenizer, rows.select([0]), "a2t", "lexicon")) == 1
 
 
 def test_bad_input_to_fine_tuning_is_named(tiny, tmp_path):
@@ -309,12 +253,6 @@ def test_the_best_rate_of_those_that_cost_little(monkeypatch, tiny, tmp_path):
     assert asked[0][0] is model and found.model is asked[4][0]
     other_draws = [row for row, _ in perturbed_rows(rows[8:], EDITS, 4)]
     assert asked[0][1] == rows[8:] and asked[1][1] == other_draws
-    alone = fine_tuned(
-        model, tiny.tokenizer(), rows[:8], EDITS, tmp_path / "alone",
-        learning_rate=3e-4, seed=3, report=quiet,
-    )  # fmt: skip
-    for a, b in zip(alone.parameters(), found.model.parameters(), strict=True):
-        assert torch.equal(a, b)
 
 
 def test_no_rate_where_all_cost_too_much(monkeypatch, tiny, tmp_path):

@@ -1,10 +1,12 @@
 """LoRA fine-tuning: it learns, it resumes to the same weights, it refuses other runs."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from peft import PeftModel
 from safetensors.torch import load_file
 
 from experiments.training import (
@@ -27,36 +29,28 @@ NAMES = ("dog", "cat", "man", "child")
 def rows_of(n, seed=0):
     """Pairs whose label is told by the hypothesis's verb."""
     random = np.random.default_rng(seed)
-    verbs = ("runs", "sleeps", "eats")
-    made = []
+    verbs, made = ("runs", "sleeps", "eats"), []
     for _ in range(n):
-        label = int(random.integers(3))
-        who = NAMES[random.integers(4)]
-        made.append(
-            {"premise": f"the {who} sits", "hypothesis": f"a {who} {verbs[label]}", "label": label}
-        )
+        label, who = int(random.integers(3)), NAMES[random.integers(4)]
+        hypothesis = f"a {who} {verbs[label]}"
+        made.append({"premise": f"the {who} sits", "hypothesis": hypothesis, "label": label})
     return made
 
 
-def train(tiny, folder, settings=SETTINGS, rows=None, said=None):
+def quiet(_line):
+    pass
+
+
+def train(tiny, folder, settings=SETTINGS, rows=None, **more):
+    """The curve of a run, with 48 rows held out."""
     model, tokenizer = tiny.model("bert"), tiny.tokenizer()
-    curve = train_lora(
-        model,
-        tokenizer,
-        rows or rows_of(96),
-        {"held": rows_of(48, seed=1)},
-        folder,
-        settings,
-        (said.append if said is not None else lambda _: None),
-    )
-    return model, tokenizer, curve
+    rows, held = rows or rows_of(96), {"held": rows_of(48, seed=1)}
+    return train_lora(model, tokenizer, rows, held, folder, settings, quiet, **more)
 
 
 def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
     torch.set_num_threads(1)
-    _, tokenizer, curve = train(
-        tiny, tmp_path / "run", LoraSettings(**(vars(SETTINGS) | {"epochs": 6}))
-    )
+    curve = train(tiny, tmp_path / "run", replace(SETTINGS, epochs=6))
     assert curve[-1]["loss"] < curve[0]["loss"]
     scores = [epoch["validation"]["held"] for epoch in curve]
     best = 1 + int(np.argmax(scores))
@@ -67,37 +61,18 @@ def test_it_learns_and_the_half_precision_adapter_answers_alike(tiny, tmp_path):
     assert made["dtype"] == "float16"
     config = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "tiny"
-    from peft import PeftModel
-
     loaded = PeftModel.from_pretrained(tiny.model("bert"), tmp_path / "a")
     merged = loaded.merge_and_unload().float().eval()
     held = rows_of(48, seed=1)
-    right = np.mean(predict(merged, tokenizer, held) == [row["label"] for row in held])
+    right = np.mean(predict(merged, tiny.tokenizer(), held) == [row["label"] for row in held])
     assert right == pytest.approx(max(scores), abs=0.05)
 
 
-def test_a_run_broken_off_ends_with_the_same_weights(tiny, tmp_path):
+def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(tiny, tmp_path, monkeypatch):
+    """With the loss that test_faults.py does not train on."""
     torch.set_num_threads(1)
-    train(tiny, tmp_path / "whole")
-    for name in ("curve.json", "epoch-1.safetensors"):
-        (tmp_path / "half").mkdir(exist_ok=True)
-        (tmp_path / "half" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
-    curve = json.loads((tmp_path / "half" / "curve.json").read_text())
-    curve["epochs"] = curve["epochs"][:1]
-    (tmp_path / "half" / "curve.json").write_text(json.dumps(curve))
-    train(tiny, tmp_path / "half")
-    whole = load_file(tmp_path / "whole" / "epoch-3.safetensors")
-    half = load_file(tmp_path / "half" / "epoch-3.safetensors")
-    assert whole.keys() == half.keys()
-    assert all(torch.equal(whole[key], half[key]) for key in whole)
-
-
-@pytest.mark.parametrize("method", [None, FreeLB()])
-def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(
-    tiny, tmp_path, monkeypatch, method
-):
-    torch.set_num_threads(1)
-    backward, calls = (FreeLB.backward if method else plain_backward), []
+    backward, calls = FreeLB.backward, []
+    settings, two = {"method": FreeLB(), "every": 0}, replace(SETTINGS, epochs=2)
 
     def failing(*parts):
         calls.append(1)
@@ -105,40 +80,24 @@ def test_broken_off_within_an_epoch_it_ends_with_the_same_weights(
             raise KeyboardInterrupt
         return backward(*parts)
 
-    def run(folder):
-        model, tokenizer = tiny.model("bert"), tiny.tokenizer()
-        settings = LoraSettings(**(vars(SETTINGS) | {"epochs": 2}))
-        return train_lora(
-            model, tokenizer, rows_of(32), {}, folder, settings, lambda _: None,
-            method=method, every=0,
-        )  # fmt: skip
-
-    run(tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        if method:
-            patch.setattr(FreeLB, "backward", failing)
-        else:
-            patch.setattr("experiments.training.plain_backward", failing)
-        with pytest.raises(KeyboardInterrupt):
-            run(tmp_path / "half")
-    assert (tmp_path / "half" / "unfinished").is_dir()
-    curve = run(tmp_path / "half")
-    assert [one["epoch"] for one in curve] == [1, 2]
-    assert not (tmp_path / "half" / "unfinished").exists()
-    whole, half = (load_file(tmp_path / name / "epoch-2.safetensors") for name in ("whole", "half"))
-    assert all(torch.equal(whole[key], half[key]) for key in whole)
-    losses = [
-        [one["loss"] for one in json.loads((tmp_path / name / "curve.json").read_text())["epochs"]]
-        for name in ("whole", "half")
-    ]
-    assert losses[0] == losses[1]  # no step is counted twice or left out
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    wanted = train(tiny, whole, two, rows_of(32), **settings)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(FreeLB, "backward", failing)
+        train(tiny, half, two, rows_of(32), **settings)
+    assert (half / "unfinished").is_dir()
+    curve = train(tiny, half, two, rows_of(32), **settings)
+    assert not (half / "unfinished").exists()
+    assert [one["loss"] for one in curve] == [one["loss"] for one in wanted]  # no step counts twice
+    one, other = (load_file(folder / "epoch-2.safetensors") for folder in (whole, half))
+    assert all(torch.equal(one[key], other[key]) for key in one)
 
 
 def test_a_folder_of_another_run_is_refused(tiny, tmp_path):
-    settings = LoraSettings(**(vars(SETTINGS) | {"epochs": 1}))
+    settings = replace(SETTINGS, epochs=1)
     train(tiny, tmp_path, settings)
     with pytest.raises(ValueError, match="other settings or data"):
-        train(tiny, tmp_path, LoraSettings(**(vars(settings) | {"seed": 1})))
+        train(tiny, tmp_path, replace(settings, seed=1))
     with pytest.raises(ValueError, match="other settings or data"):
         train(tiny, tmp_path, settings, rows=rows_of(40))
 
@@ -162,18 +121,12 @@ def test_only_updates_pooler_and_classifier_are_trained(tiny):
 
 def test_two_trainings_share_a_start_and_differ_after_it(tiny, tmp_path):
     torch.set_num_threads(1)
-    model, tokenizer = tiny.model("bert"), tiny.tokenizer()
-    held, quiet = {"held": rows_of(24, seed=1)}, lambda _: None
-    begun = tmp_path / "start"
-    curve = train_lora(model, tokenizer, rows_of(48), held, begun, SETTINGS, quiet, stop=1)
-    assert len(curve) == 1
-    last = LoraSettings(**(vars(SETTINGS) | {"epochs": 1, "warmup_steps": 0}))
-    made = {}
+    begun, made = tmp_path / "start", {}
+    assert len(train(tiny, begun, rows=rows_of(48), stop=1)) == 1
+    last = replace(SETTINGS, epochs=1, warmup_steps=0)
     for name, method in {"plain": None, "again": None, "freelb": FreeLB()}.items():
-        start = begun / "epoch-1.safetensors"
-        fresh = tiny.model("bert")
-        settings = dict(start=start, method=method)
-        train_lora(fresh, tokenizer, rows_of(48), held, tmp_path / name, last, quiet, **settings)
+        start = {"start": begun / "epoch-1.safetensors", "method": method}
+        train(tiny, tmp_path / name, last, rows_of(48), **start)
         made[name] = load_file(tmp_path / name / "epoch-1.safetensors")
     keys = [key for key in made["plain"] if key.startswith("weight.")]
     assert all(torch.equal(made["plain"][key], made["again"][key]) for key in keys)
@@ -181,9 +134,7 @@ def test_two_trainings_share_a_start_and_differ_after_it(tiny, tmp_path):
     steps = [made["plain"][key] for key in made["plain"] if key.startswith("step.")]
     assert {int(step) for step in steps} == {12}  # six of the start and six more
     with pytest.raises(ValueError, match="other settings or data"):
-        train_lora(
-            tiny.model("bert"), tokenizer, rows_of(48), held, tmp_path / "freelb", last, quiet
-        )
+        train(tiny, tmp_path / "freelb", last, rows_of(48))
 
 
 def batch_of(tiny, n=6):
@@ -202,17 +153,16 @@ def test_freelb_climbs_the_loss_within_its_radius(tiny, monkeypatch):
     monkeypatch.setattr(
         model, "forward", lambda **given: seen.append(given["inputs_embeds"]) or real(**given)
     )
-    method = FreeLB(steps=4, start=0.05, step_size=0.5, radius=0.6)
     losses = []
     for steps in (1, 4):
         seen.clear()
-        one = FreeLB(steps, method.start, method.step_size, method.radius)
+        one = FreeLB(steps, start=0.05, step_size=0.5, radius=0.6)
         torch.manual_seed(0)
         model.zero_grad()
         losses.append(float(one.backward(model, inputs, labels)))
     sizes = [(given.detach() - words).norm(dim=(1, 2)) for given in seen]
-    assert all((size <= method.radius + 1e-5).all() for size in sizes)
-    assert (sizes[0] <= method.start + 1e-6).all() and (sizes[-1] > sizes[0]).all()
+    assert all((size <= one.radius + 1e-5).all() for size in sizes)
+    assert (sizes[0] <= one.start + 1e-6).all() and (sizes[-1] > sizes[0]).all()
     padding = inputs["attention_mask"] == 0
     assert all(torch.equal(given[padding], words[padding]) for given in seen)
     assert losses[1] > losses[0]

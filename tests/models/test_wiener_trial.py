@@ -45,21 +45,16 @@ TRIAL = TrialRun(
     second=None,
     fitted_on=60,
 )
+BARE = replace(TRIAL, adaptive=(), placebos=(), wide=False, restarts=False)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def made_words():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "candidates", lambda name, recipe="": MADE[name])
-        patch.setattr(conditions, "words_for", lambda mix, name: MADE[name])
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_held_rows():
+def made_words_and_few_held_rows():
     """Detectors are scaled on few rows: what they find is tested elsewhere."""
     held = held_rows("captions").select(range(24))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "candidates", lambda name, recipe="": MADE[name])
+        patch.setattr(conditions, "words_for", lambda mix, name: MADE[name])
         patch.setattr(running_trial, "held_rows", lambda data: held)
         yield
 
@@ -94,56 +89,43 @@ def test_the_result_holds_the_choice_and_the_adaptive_attack(run):
         held = {k: v["right"] for k, v in result["counts"][name].items()}
         assert held["restarted textbugger"] <= held["adaptive textbugger"]
         assert held["widened textbugger"] <= held["adaptive textbugger"]
-    assert "widened textbugger, none" in result["attacks"]
-    assert "restarted textbugger, none" in result["attacks"]
+    for kind in ("widened textbugger, none", "restarted textbugger, none"):
+        assert kind in result["attacks"]
     assert "adaptive textbugger, spelling" in result["attacks"]
+    wrong = 3 - result["counts"]["none"]["textbugger"]["right"]
     for area, low, high, n in result["detection"]["textbugger"].values():
-        assert (
-            0 <= low <= area <= high <= 1
-            and n == 3 - result["counts"]["none"]["textbugger"]["right"]
-        )
+        assert 0 <= low <= area <= high <= 1 and n == wrong
     assert set(result["detection"]["textbugger"]) == {"doubt", "P-D 99 %", "Wiener typos"}
-    log = (
-        folder
-        / "results"
-        / "attacks"
-        / "captions-minilm-nli-adaptive-textbugger-Wiener-typos.jsonl"
-    )
+    name = "captions-minilm-nli-adaptive-textbugger-Wiener-typos.jsonl"
+    log = folder / "results" / "attacks" / name
     alone = read_outcomes(log).header["configuration"]["about"]["control"]
     both = read_outcomes(log.with_stem(log.stem.replace("Wiener", "spelling-Wiener"))).header
     told = both["configuration"]["about"]["control"]
     assert told.startswith("spelling normalised") and told.endswith(alone)
 
 
-def test_the_choice_is_made_once(run, monkeypatch):
-    folder, _ = run
+def test_the_choice_is_made_once_for_a_seed(run, monkeypatch):
+    places = run[0] / "results", run[0] / "runs"
     monkeypatch.setattr(conditions, "choose", None)  # would fail when called
-    found = RunningTrial(TRIAL, folder / "results", folder / "runs").conditions.controls[
-        "Wiener typos"
-    ]
+    found = RunningTrial(TRIAL, *places).conditions.controls["Wiener typos"]
     assert isinstance(found, Estimator) and "random edits a row (typos)" in found.summary()
+    with pytest.raises(TypeError):
+        _ = RunningTrial(replace(TRIAL, seed=1), *places).conditions.controls
 
 
 def test_fresh_rows_are_judged_with_the_choice_that_was_made(run, monkeypatch):
     folder, _ = run
     monkeypatch.setattr(conditions, "choose", None)  # would fail when called
-    fresh = replace(
-        TRIAL, after=12, n=2, clean=4, adaptive=(), placebos=(), wide=False, restarts=False
-    )
+    fresh = replace(BARE, after=12, n=2, clean=4)
     result = record(fresh, folder / "results", folder / "runs", lambda _: None)
     path = folder / "results" / "wiener-captions-after-12-minilm-nli.json"
     assert read_result(path) == result and result["data"]["name"] == "captions-after-12"
-    assert [row["premise"] for row in RunningTrial(fresh, folder, folder).rows] == load_nli(
-        "captions", split="test", n=16
-    )["premise"][12:]
+    premises = [row["premise"] for row in RunningTrial(fresh, folder, folder).rows]
+    assert premises == load_nli("captions", split="test", n=16)["premise"][12:]
     assert {"after": 12}.items() <= result["configuration"].items()
     assert result["selection"] == run[1]["selection"]
     stored = {path.name for path in (folder / "results" / "attacks").glob("*-after-12-*")}
-    assert {
-        "textbugger.jsonl",
-        "adaptive-textbugger-spelling.jsonl",
-        "adaptive-textbugger-spelling-Wiener-typos.jsonl",
-    } <= {name.split("minilm-nli-")[1] for name in stored}
+    assert any(name.endswith("adaptive-textbugger-spelling-Wiener-typos.jsonl") for name in stored)
     with pytest.raises(ValueError, match="after = -1; it must be"):
         replace(TRIAL, after=-1)
 
@@ -186,16 +168,7 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
     monkeypatch.setattr(conditions, "choose", few)
     monkeypatch.setattr(conditions, "choose_fine_tuning", tuned)
     names = ("fine-tuned", "fine-tuned + Wiener typos", "fine-tuned-in-loop + Wiener typos")
-    trial = replace(
-        TRIAL,
-        adaptive_n=1,
-        rivals=names,
-        adaptive=(),
-        placebos=(),
-        restarts=False,
-        wide=False,
-        label="in-loop",
-    )
+    trial = replace(BARE, adaptive_n=1, rivals=names, label="in-loop")
     assert trial.name == "wiener-captions-minilm-nli-in-loop" and trial.choice == TRIAL.choice
     result = record(trial, folder / "results", folder / "runs", lambda _: None)
     assert set(names) < set(result["counts"])
@@ -208,9 +181,7 @@ def test_a_fine_tuned_model_gets_a_control_of_its_own_or_learns_with_one(run, mo
     assert own.control.origin.blocks != base.origin.blocks  # fitted to what was tuned
     assert own.summary.startswith(bare.summary) and own.summary.endswith(own.control.summary())
     again = RunningTrial(replace(trial, rivals=names[1:2]), folder / "results", folder / "runs")
-    assert (
-        again.conditions.rivals[names[1]].summary == own.summary
-    )  # the same with nothing but it asked for
+    assert again.conditions.rivals[names[1]].summary == own.summary  # asked for alone
     with pytest.raises(ValueError, match="unknown rival 'fine-tuned-in-loop'"):
         replace(trial, rivals=("fine-tuned-in-loop",))
 
@@ -240,29 +211,23 @@ def test_words_of_another_source_are_another_choice(run, monkeypatch):
             replace(trial, **wrong)
 
 
-def test_another_seed_is_another_choice(run, monkeypatch):
-    folder, _ = run
-    monkeypatch.setattr(conditions, "choose", None)
-    with pytest.raises(TypeError):  # it would be called
-        _ = RunningTrial(
-            replace(TRIAL, seed=1), folder / "results", folder / "runs"
-        ).conditions.controls
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"estimators": ()}, "not among the controls"),
+        ({"estimators": (("wiener", "slang"),)}, "unknown estimating control"),
+        ({"wide": True, "resources": "lexicon"}, "have no wide form"),
+        ({"rivals": ("luck",)}, "unknown rival 'luck'"),
+        ({"data": "snli-validation"}, "another file"),
+    ],
+)
+def test_what_no_trial_can_do_is_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        replace(read_experiment("wiener-snli-test-minilm-nli"), **{"rivals": ()} | change)
 
 
 def test_the_recorded_trial_is_of_all_mixes():
     trial = read_experiment("wiener-snli-test-minilm-nli")
-    assert trial.name == "wiener-snli-test-minilm-nli" and trial.rivals[:2] == RIVALS[:2]
-    assert trial.rivals[2:] == ("spelling + Wiener words", "spelling + Terminal both")
+    assert trial.rivals == (*RIVALS[:2], "spelling + Wiener words", "spelling + Terminal both")
     assert trial.estimators == (*(("wiener", mix) for mix in MIXES), ("terminal", "both"))
-    assert trial.adaptive[:2] == (("PD", 0.99), ("PD", 0.95)) and len(trial.adaptive) == 7
     assert control_name(*trial.adaptive[-1]) == "Terminal both"
-    with pytest.raises(ValueError, match="not among the controls"):
-        replace(trial, estimators=(), rivals=())
-    with pytest.raises(ValueError, match="unknown estimating control"):
-        replace(trial, estimators=(("wiener", "slang"),), rivals=())
-    with pytest.raises(ValueError, match="have no wide form"):
-        replace(trial, wide=True, resources="lexicon")
-    with pytest.raises(ValueError, match="unknown rival 'luck'"):
-        replace(trial, rivals=("luck",))
-    with pytest.raises(ValueError, match="another file"):
-        replace(trial, data="snli-validation")

@@ -89,11 +89,11 @@ def test_jupyter_book_finds_the_run_in_the_cache(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changed", ["pidlib/theory/riccati.py", "book/results/bench-fit.json", "requirements.txt"]
+    "changed", ["book/pidbook/theory/riccati.py", "book/results/bench-fit.json", "requirements.txt"]
 )
 def test_a_run_counts_while_all_that_it_used_is_the_same(tmp_path, monkeypatch, changed):
     read = 'read_result(RESULTS / "bench-fit.json")'
-    path = chapter(tmp_path, "a", f"import pidlib.theory.riccati\nif False:\n    {read}")
+    path = chapter(tmp_path, "a", f"import pidbook.theory.riccati\nif False:\n    {read}")
     before, plain = sources_sha256(path), chapter(tmp_path, "b", "1 + 1")
     untouched = sources_sha256(plain)
     content = runs.fingerprint

@@ -97,18 +97,6 @@ def test_a_gain_is_the_same_matrix_in_every_form(seed, d, data):
 
 
 @settings(deadline=None)
-@given(seeds, st.integers(1, 9), st.integers(1, 9), costs, st.integers(1, 8), st.data())
-def test_averaged_law_is_its_formula(seed, r, s, c, T, data):
-    t = data.draw(st.integers(0, T - 1))
-    offs = {"P": random_projection(9, r, seed), "D": random_projection(9, s, seed + 1)}
-    gains = {"P": 0.7, "D": 0.2}
-    expected = (1.0 - alphas(T, c)[t]) * (0.7 * offs["P"] + 0.2 * offs["D"])
-    assert torch.allclose(
-        static_gain(offs, gains, "averaged", t, T, c).matrix(), expected, atol=3e-5
-    )
-
-
-@settings(deadline=None)
 @given(seeds, st.integers(1, 9), costs, st.integers(1, 8), st.data())
 def test_exact_gain_is_the_riccati_gain_when_layers_are_orthogonal(seed, r, c, T, data):
     """With theta = I the matrix Riccati recursion keeps Q's eigenvectors: compare the gains."""

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from pidlib.theory.gains import (
-    alphas,
-    attenuation,
-    generalised_error,
-    predicted_error,
-    wiener_c,
-)
-from pidlib.theory.riccati import riccati, rollout
-from pidlib.theory.systems import orthogonal_system
+from pidbook.theory import orthogonal_system, riccati, rollout
+from pidbook.theory.gains import generalised_error
+from pidlib.theory.gains import alphas, attenuation, predicted_error, wiener_c
 
 seeds = st.integers(0, 2**31 - 1)
 costs = st.floats(-4, 6).map(np.exp)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from pidlib.theory.gains import alphas, attenuation, lambdas, rate, recursion, wiener_c
+from pidbook.theory import lambdas
+from pidbook.theory.gains import recursion
+from pidlib.theory.gains import alphas, attenuation, rate, wiener_c
 
 depths = st.integers(1, 60)
 costs = st.floats(-8, 8).map(np.exp)

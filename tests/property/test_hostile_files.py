@@ -1,16 +1,16 @@
 """Files from anybody: a named error or something that can be used, never anything else.
 
-In all 3,100 cases of hypothesis, the same ones on every machine, and some by hand.
+Thousands of cases of hypothesis, the same ones on every machine, and some by hand.
 """
 
 from __future__ import annotations
 
-import ast
 import copy
 import hashlib
 import json
 import math
 import os
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -36,32 +36,16 @@ from pidlib.settings import LAWS
 DEPTH, WIDTH = 2, 4
 KINDS_OF_SETTINGS = (Settings, FitSettings, EvaluateSettings, AttackSettings)
 CARD, TENSORS = "controller.json", "bases-{}.safetensors"
-CASES = {
-    "cards": 600,
-    "card bytes": 300,
-    "tensors": 300,
-    "tensor bytes": 300,
-    "names": 200,
-    "settings": 300,
-    "configs": 300,
-    "results": 400,
-    "outcomes": 400,
-}
 
 
-def cases(name):
+def cases(number):
     """The same cases on every machine; one folder serves all of them, emptied before each."""
     return settings(
-        max_examples=CASES[name],
-        deadline=None,
+        max_examples=number,
         derandomize=True,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
-
-
-def test_there_are_at_least_two_thousand_cases():
-    assert sum(CASES.values()) >= 2000
 
 
 # What is written once: a control on subspaces, one that estimates, a result, outcomes.
@@ -77,15 +61,12 @@ def random_frames(*shape):
     return torch.linalg.qr(torch.randn(*shape, dtype=torch.float64, generator=draw)).Q
 
 
-def bases_of():
+def subspaces(**changes):
     values = torch.tensor([8.0, 4.0, 2.0, 1.0], dtype=torch.float64)
     frames = random_frames(3, DEPTH + 1, WIDTH, WIDTH).float()
     values = {i: values.repeat(DEPTH + 1, 1) for i in "PID"}
-    return Eigenbases(values, dict(zip("PID", frames, strict=True)), origin())
-
-
-def subspaces(**changes):
-    return PIDController(bases_of(), variance=0.8, **changes)
+    bases = Eigenbases(values, dict(zip("PID", frames, strict=True)), origin())
+    return PIDController(bases, variance=0.8, **changes)
 
 
 def estimator(scale=0.5):
@@ -303,39 +284,24 @@ def spoilt(draw, whole):
 kinds = st.sampled_from(["subspaces", "estimator"])
 
 
-@cases("cards")
-@given(kinds, st.data())
-def test_cards_with_any_change(place, kind, data):
-    written(place, changed(data.draw, place.cards[kind]))
+@cases(900)
+@given(kinds, st.booleans(), st.data())
+def test_cards_with_any_change(place, kind, raw, data):
+    card = place.cards[kind]
+    written(
+        place,
+        spoilt(data.draw, json.dumps(card, indent=1).encode()) if raw else changed(data.draw, card),
+    )
     loaded(place, allow_expanding=data.draw(st.booleans()))
-
-
-@cases("card bytes")
-@given(kinds, st.data())
-def test_cards_of_any_bytes(place, kind, data):
-    whole = json.dumps(place.cards[kind], indent=1).encode()
-    written(place, spoilt(data.draw, whole))
-    loaded(place)
 
 
 # What goes wrong in tensors. The card tells the sha256 of what is there: only what it holds can
 # give it away.
 
 
-def as_card(card, tensors, **change):
+def as_card(card, tensors, file="x.safetensors"):
     total = hashlib.sha256(tensors).hexdigest()
-    return {
-        **card,
-        "tensors": {**card["tensors"], "sha256": total, "file": "x.safetensors", **change},
-    }
-
-
-@cases("tensor bytes")
-@given(kinds, st.data())
-def test_tensor_files_of_any_bytes(place, kind, data):
-    spoiled = spoilt(data.draw, place.tensors[kind])
-    written(place, as_card(place.cards[kind], spoiled), spoiled, "x.safetensors")
-    loaded(place)
+    return card | {"tensors": card["tensors"] | {"sha256": total, "file": file}}
 
 
 BAD = [math.nan, math.inf, -math.inf, 3e38, -3e38, 1e300, -1.0, 1e-45, 0.0, 20.0, 1e4]
@@ -371,9 +337,9 @@ def other_tensor(draw, tensor):
     return tensor
 
 
-@cases("tensors")
-@given(kinds, st.data())
-def test_tensors_of_other_shapes_types_and_numbers(place, kind, data):
+@cases(600)
+@given(kinds, st.booleans(), st.data())
+def test_tensors_of_other_bytes_shapes_types_and_numbers(place, kind, raw, data):
     tensors = load(place.tensors[kind])
     for _ in range(data.draw(st.integers(1, 2))):
         name = data.draw(st.sampled_from(sorted(tensors)))
@@ -384,7 +350,7 @@ def test_tensors_of_other_shapes_types_and_numbers(place, kind, data):
             del tensors[name]
         else:
             tensors[data.draw(st.sampled_from(["x", "7.step", "P.values.more"]))] = torch.ones(2)
-    made = save(tensors)
+    made = spoilt(data.draw, place.tensors[kind]) if raw else save(tensors)
     written(place, as_card(place.cards[kind], made), made, "x.safetensors")
     loaded(place, allow_expanding=data.draw(st.booleans()))
 
@@ -395,7 +361,7 @@ parts = st.sampled_from(
 )  # fmt: skip
 
 
-@cases("names")
+@cases(200)
 @given(st.lists(parts | st.text(max_size=3), max_size=5), st.sampled_from(["", "/", "\\"]))
 def test_no_name_leads_out_of_the_folder(place, pieces, joint):
     name = joint.join(pieces)
@@ -505,40 +471,19 @@ def test_what_cannot_be_used_is_named(place, kind, name, change, message):
 
 # Settings, given in Python and in a card.
 
-numbers = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), True, None])
-right = {
-    "scheme": st.sampled_from(["P", "PI", "pid", "D-P"]),
-    "variance": st.floats(0.01, 1.0),
-    "c": st.sampled_from([0, -0.0, 1e-320, 1e-3, 1, 1e308]) | st.floats(0, 10),
-    "law": st.sampled_from(LAWS),
-    "gains": st.dictionaries(st.sampled_from("PD"), st.floats(0, 3)),
-    "layers": st.lists(st.integers(0, DEPTH - 1), max_size=3),
-}
-wrong = {
-    "scheme": values,
-    "variance": numbers | values,
-    "c": numbers | values,
-    "law": values,
-    "gains": values | st.dictionaries(st.sampled_from("PID"), numbers),
-    "layers": values | st.lists(st.integers(-1, 3) | numbers, max_size=3),
-}
-one_wrong = st.one_of(st.just({}), *(st.fixed_dictionaries({k: v}) for k, v in wrong.items()))
-hostile_settings = st.builds(
-    lambda most, one: most | one, st.fixed_dictionaries({}, optional=right), one_wrong
-)
 
-
-@cases("settings")
-@given(hostile_settings, st.booleans())
-def test_settings_of_any_value(place, chosen, allowed):
+@cases(300)
+@given(st.booleans(), st.data())
+def test_settings_of_any_value(place, allowed, data):
+    card = place.cards["subspaces"]
+    chosen = changed(data.draw, card["settings"])
     try:
-        found = subspaces().retune(**chosen, allow_expanding=allowed)
+        found = subspaces().retune(**chosen | {"allow_expanding": allowed})
         check_action(found, allow_expanding=allowed)
         assert found.summary()
     except (ValueError, TypeError) as error:
         assert len(str(error)) > 10
-    card = place.cards["subspaces"]
-    written(place, {**card, "settings": {**card["settings"], **chosen}})
+    written(place, {**card, "settings": chosen})
     loaded(place, allow_expanding=allowed)
 
 
@@ -564,7 +509,7 @@ TOML = [
 ]  # fmt: skip
 
 
-@cases("configs")
+@cases(300)
 @given(
     st.sampled_from(KINDS_OF_SETTINGS),
     st.none() | st.dictionaries(st.sampled_from(NAMES), st.sampled_from(TOML), max_size=3),
@@ -616,18 +561,7 @@ def test_a_file_too_large_to_be_one_is_not_read(tmp_path):
     assert len(read_json(tmp_path / "one.json", 1000)) == 101
 
 
-def test_true_is_no_schema(place):
-    written(place, {**place.cards["subspaces"], "schema": True})
-    with pytest.raises(ValueError, match="schema True"):
-        PIDController.from_pretrained(place.folder)
-    path = place.root / "one.json"
-    path.write_text(json.dumps({**place.result, "schema": True}))
-    with pytest.raises(ValueError, match="schema is True"):
-        read_result(path)
-    path.unlink()
-
-
-@cases("results")
+@cases(400)
 @given(st.booleans(), st.data())
 def test_result_files_with_any_change(place, raw, data):
     if raw:
@@ -648,7 +582,7 @@ def test_result_files_with_any_change(place, raw, data):
         assert parse_json(json.dumps(found, allow_nan=False)) == found
 
 
-@cases("outcomes")
+@cases(400)
 @given(st.booleans(), st.data())
 def test_outcome_files_with_any_change(place, raw, data):
     if raw:
@@ -670,48 +604,21 @@ def test_outcome_files_with_any_change(place, raw, data):
             assert min(one.id, one.queries, one.forwards) >= 0
 
 
-def test_a_log_cut_off_anywhere_keeps_its_whole_lines(place):
-    path, header = place.root / "log.jsonl", place.log.index(b"\n") + 1
-    whole = len(read_whole(path, place.log).outcomes)
-    for end in range(header, len(place.log) + 1):
-        kept = read_whole(path, place.log[:end])
-        assert len(kept.outcomes) == place.log[header:end].count(b"\n") <= whole
-    for end in range(header):
-        assert usable(lambda end=end: read_whole(path, place.log[:end])) is None
-    path.unlink()
-
-
-def read_whole(path, content):
-    path.write_bytes(content)
-    return read_outcomes(path)
-
-
 # No code comes with a file.
 
 MODULES = sorted(Path(pidlib.__file__).parent.glob("**/*.py"))
-PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
-ARCHIVES = {"tarfile", "zipfile"}
-KNOWN = {"embedded": {"zipfile"}}  # its archive is known by its sha256
-LOADERS = {("torch", "load"), ("torch", "hub"), ("np", "load"), ("numpy", "load")}
+READERS = re.compile(
+    r"^\s*(?:import|from) (?:_?c?[pP]ickle|dill|cloudpickle|shelve|marshal|joblib|tarfile)\b"
+    r"|^from (?:torch|numpy) import .*\bload\b|\b(?:torch|np|numpy)\.load\(|torch\.hub"
+    r"|extractall|unpack_archive"
+    r"|(?<![\w.])(?:eval|exec)\(|(?:trust_remote_code|allow_pickle)=(?!False)",
+    re.M,
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_no_module_unpickles_unpacks_or_runs_code_of_a_file(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    refused = (PICKLES | ARCHIVES) - KNOWN.get(path.stem, set())
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            whole = [getattr(node, "module", None) or ""] + [name.name for name in node.names]
-            roots = {name.partition(".")[0] for name in whole}
-            assert not roots & refused, f"{path.name}, line {node.lineno}"
-            if isinstance(node, ast.ImportFrom) and node.module in ("torch", "numpy"):
-                assert "load" not in {name.name for name in node.names}
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            assert (node.value.id, node.attr) not in LOADERS, f"{path.name}, line {node.lineno}"
-        elif isinstance(node, ast.keyword) and node.arg in ("trust_remote_code", "allow_pickle"):
-            fixed = isinstance(node.value, ast.Constant) and node.value.value is False
-            assert fixed, f"{path.name}, line {node.value.lineno}: {node.arg}"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in ("eval", "exec"), f"{path.name}, line {node.lineno}"
-        if isinstance(node, ast.Attribute):
-            assert node.attr not in ("extractall", "unpack_archive"), f"{path.name}"
+    text = path.read_text(encoding="utf-8")
+    assert not READERS.findall(text)
+    if path.stem != "embedded":  # its archive is known by sha256
+        assert not re.search(r"^(?:import|from) zipfile", text, re.M)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from pidlib.theory.gains import alphas, lambdas
-from pidlib.theory.riccati import cost, riccati, rollout
-from pidlib.theory.systems import orthogonal_system
+from pidbook.theory import cost, lambdas, orthogonal_system, riccati, rollout
+from pidlib.theory.gains import alphas
 
 seeds = st.integers(0, 2**31 - 1)
 

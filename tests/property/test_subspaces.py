@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pidlib.theory.subspaces import Moments, energy_off, principal_angles, rank_for
+from pidbook.theory import TuckerMoments, energy_off
+from pidlib.theory.subspaces import principal_angles, rank_for
 
 seeds = st.integers(0, 2**31 - 1)
 
@@ -21,7 +22,7 @@ def stream(seed: int):
     return states, mask, random
 
 
-def same(a: Moments, b: Moments) -> bool:
+def same(a: TuckerMoments, b: TuckerMoments) -> bool:
     close = torch.allclose(a.embedding, b.embedding, rtol=1e-12, atol=1e-12)
     return (
         close
@@ -35,9 +36,9 @@ def test_two_halves_merge_into_the_whole(seed):
     states, mask, random = stream(seed)
     N, length, width = states.shape
     cut = int(torch.randint(0, N + 1, (), generator=random))
-    whole = Moments(width, length).update(states, mask)
-    first = Moments(width, length).update(states[:cut], mask[:cut])
-    second = Moments(width, length).update(states[cut:], mask[cut:])
+    whole = TuckerMoments(width, length).update(states, mask)
+    first = TuckerMoments(width, length).update(states[:cut], mask[:cut])
+    second = TuckerMoments(width, length).update(states[cut:], mask[cut:])
     kept = second.embedding.clone()
     assert same(first.merge(second), whole)
     assert torch.equal(second.embedding, kept)
@@ -55,14 +56,14 @@ def test_order_and_extra_padding_change_nothing(seed):
         states[order],
         mask[order],
     )
-    plain = Moments(width, length).update(states, mask)
-    assert same(plain, Moments(width, length).update(wide, seen))
+    plain = TuckerMoments(width, length).update(states, mask)
+    assert same(plain, TuckerMoments(width, length).update(wide, seen))
 
 
 @given(seeds, st.floats(0.05, 1.0))
 def test_rank_is_the_smallest_that_reaches_the_share(seed, variance):
     states, mask, _ = stream(seed)
-    found = Moments(states.shape[2], 0).update(states, mask).subspace(variance)
+    found = TuckerMoments(states.shape[2], 0).update(states, mask).subspace(variance)
     shares = found.eigenvalues.cumsum(0) / found.eigenvalues.sum()
     assert shares[found.rank - 1] >= variance - 1e-12
     assert found.rank == 1 or shares[found.rank - 2] < variance
@@ -75,7 +76,7 @@ def test_rank_is_the_smallest_that_reaches_the_share(seed, variance):
 @given(seeds, st.floats(0.05, 0.99))
 def test_energy_off_is_what_a_projection_leaves(seed, variance):
     states, mask, _ = stream(seed)
-    moments = Moments(states.shape[2], 0).update(states, mask)
+    moments = TuckerMoments(states.shape[2], 0).update(states, mask)
     found = moments.subspace(variance)
     real = states[mask]
     left = ((real @ found.complement) ** 2).sum() / (real**2).sum()

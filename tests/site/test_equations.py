@@ -9,6 +9,7 @@ import pytest
 
 import library
 from contents import ROOT, in_toc, prose
+from pidbook import theory
 
 LABELS = (
     r"\$\$\s*\(([a-z][\w-]*)\)",  # $$ ... $$ (label)
@@ -41,7 +42,8 @@ def named(docstring: str) -> list[str]:
 
 def test_mathematics_names_equations_of_the_book():
     known, wrong = labels(), []
-    for name, value in library.offered("theory").items():
+    book = {name: getattr(theory, name) for name in theory.__all__}
+    for name, value in (library.offered("theory") | book).items():
         labels_named = named(inspect.cleandoc(value.__doc__))
         if not labels_named:
             wrong.append(f"{name} names no equation")

@@ -7,6 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from book import SITE
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.paper import (
     ATTACKS,
     OURS,
@@ -17,7 +18,6 @@ from pidbook.evaluation.paper import (
 )
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import proportions
-from pidlib.io.assets import paper_table
 from sources import RESULTS
 
 pytestmark = pytest.mark.site

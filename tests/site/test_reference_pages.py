@@ -75,7 +75,7 @@ def test_an_entry_leads_to_chapters_equations_and_classes(site):
     links = links_of(site, "api-theory", "pidlib.theory.alphas")
     assert [x for x in links if x.endswith("notebooks/04_gains.html")]
     assert [x for x in links if x.endswith("04_gains.html#equation-gains-alpha")]
-    assert "#pidlib.theory.RiccatiSolution" in links_of(site, "api-theory", "pidlib.theory.riccati")
+    assert "#pidlib.theory.Affine" in links_of(site, "api-theory", "pidlib.theory.wiener_map")
 
 
 def test_text_of_docstrings_is_no_markup():

@@ -14,7 +14,7 @@ from PIL import Image
 
 from book import SITE
 from contents import MOVED, ROOT, in_toc, pages
-from experiments.benchmarks.budget import grid_budget
+from experiments.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
 from hero import SWITCH, TRIAL, chosen

@@ -7,7 +7,8 @@ import pytest
 
 from experiments.claims import FAILS, HOLDS, OPEN, PARTLY, VERDICTS, claims
 from experiments.paper_cells import gain, pmp_gap
-from pidlib.io.assets import ASSETS, paper_table
+from pidbook.evaluation import paper_table
+from pidbook.evaluation.paper import TABLES
 
 # Counted by hand in the LaTeX source, table by table: numbers and red numbers.
 COUNTED = {
@@ -24,7 +25,7 @@ COUNTED = {
 
 
 def test_every_number_of_the_papers_tables_is_there():
-    tables = json.loads((ASSETS / "paper_tables.json").read_text(encoding="utf-8"))
+    tables = json.loads(TABLES.read_text(encoding="utf-8"))
     assert [k for k in tables if not k.startswith("_")] == list(COUNTED)
     for name, (numbers, red) in COUNTED.items():
         rows = paper_table(name)

@@ -13,7 +13,6 @@ from pidbook.evaluation.results import read_result
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 RECORDED = sorted({path.stem for path in RESULTS.glob("*.json")} - OF_TOOLS)
-NO_LONGER = {"bench": {"pairs"}}  # settings of what was measured then, beside what still is
 
 
 def test_every_result_has_a_configuration_or_is_frozen():
@@ -30,9 +29,7 @@ def test_a_script_stands_where_its_result_says(name):
 @pytest.mark.parametrize("name", known_names())
 def test_the_configuration_gives_what_was_recorded(name):
     result, experiment = read_result(RESULTS / f"{name}.json"), read_experiment(name)
-    gone = NO_LONGER.get(name, set())
-    recorded = {k: v for k, v in result["configuration"].items() if k not in gone}
-    assert experiment.configuration == recorded
+    assert experiment.configuration == result["configuration"]
     assert experiment.name == result["name"] == name and result["config"] == f"{name}.toml"
     assert result["command"] == f"python -m experiments run {name}"
     assert read_experiment(CONFIGS / f"{name}.toml") == experiment
@@ -68,7 +65,9 @@ def test_what_is_left_out_has_its_default(tmp_path):
     trial = read_experiment(str(path))
     assert trial.name == "wiener-captions-minilm-nli" and trial.n == 9
     assert trial.controls == (("PD", 1.0),) and trial.second == "minilm-nli-second"
-    with pytest.raises(FileNotFoundError, match="no configuration 'nowhere'; known: .*bench-cost"):
+    with pytest.raises(
+        FileNotFoundError, match="no configuration 'nowhere'; known: .*trial-captions"
+    ):
         read_experiment("nowhere")
 
 

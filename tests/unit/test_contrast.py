@@ -5,15 +5,14 @@ import re
 import pytest
 
 from contents import RESULTS
-from experiments.words.contrast import ContrastTrial
 from pidbook.evaluation.contrast import (
     KINDS,
     RESULT,
     TEXTS,
     Contrast,
     by_kind,
+    contrast_accuracy,
     edits_of,
-    heard,
     of_rows,
 )
 from pidbook.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
@@ -146,7 +145,7 @@ def test_gains_by_kind_by_text_and_by_row_add_up(recorded):
 
 
 def test_what_a_sentence_says_is_what_was_counted(recorded):
-    sentence = heard(recorded, "Terminal both")
+    sentence = contrast_accuracy(recorded, "Terminal both")
     counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
     sets = [[of[key] for of in counts] for key in ("edited", "counterfactual")]
     shares = [f"{100 * of['right'] / of['n']:.1f}" for both in sets for of in both]
@@ -156,12 +155,12 @@ def test_what_a_sentence_says_is_what_was_counted(recorded):
 
 
 def test_real_rows_give_the_recorded_edits(recorded, real_data, wordnet_files):
-    trial, source = ContrastTrial(**recorded["configuration"]), WordNet(wordnet_files)
-    rows, made = [dict(one) for one in load_nli(trial.data)], edits_of(recorded)
+    trial, source = recorded["configuration"], WordNet(wordnet_files)
+    rows, made = [dict(one) for one in load_nli(trial["data"])], edits_of(recorded)
     sets = {name: of["sha256"] for name, of in recorded["data"]["sets"].items()}
     assert source.files_sha256 == recorded["data"]["wordnet"]
-    assert contrasts(rows, range(trial.after, len(rows)), source, trial.seed) == made
+    assert contrasts(rows, range(trial["after"], len(rows)), source, trial["seed"]) == made
     assert fingerprint(edited(rows, made)) == sets["edited"] == recorded["data"]["sha256"]
     assert fingerprint(before(rows, made)) == sets["before"]
-    assert fingerprint(rows[trial.after :]) == sets["ordinary"]
+    assert fingerprint(rows[trial["after"] :]) == sets["ordinary"]
     assert {rows[one.id]["label"] for one in made if one.text == "hypothesis"} == {ENTAILED}

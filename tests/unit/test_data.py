@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from pidlib.data.nli import VARIABLE, fingerprint, hold_out, load_nli, read_jsonl
+from experiments.rows import hold_out
+from pidlib.data.nli import VARIABLE, fingerprint, load_nli, read_jsonl
 
 ROW = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}
 

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from experiments.experiment import cached_json, resumable_map
+from experiments.experiment import cached_json
 from pidlib.io.checkpoints import Checkpoint
 from pidlib.io.files import write_json, write_tensors
 from pidlib.io.pretrained import write_folder
@@ -67,11 +67,3 @@ def test_settings_with_a_tuple_are_known_again(tmp_path):
     first, again = (cached_json(tmp_path / "x.json", settings, compute) for _ in range(2))
     assert first == again == {"right": [1, 2]} and len(asked) == 1
     assert cached_json(tmp_path / "x.json", settings | {"scheme": "D"}, compute) and len(asked) == 2
-
-
-def test_one_rule_for_settings_of_answers_kept_one_by_one(tmp_path):
-    path = tmp_path / "x.jsonl"
-    for _ in range(2):
-        assert list(resumable_map(path, {"states": (0, 1)}, [3, 4], lambda row: 2 * row)) == [6, 8]
-    with pytest.raises(ValueError, match="other settings"):
-        list(resumable_map(path, {"states": (0, 2)}, [3, 4], lambda row: 2 * row))

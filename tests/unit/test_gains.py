@@ -5,15 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.theory.gains import (
-    alphas,
-    attenuation,
-    generalised_error,
-    lambdas,
-    predicted_error,
-    rate,
-    wiener_c,
-)
+from pidbook.theory import lambdas
+from pidbook.theory.gains import generalised_error
+from pidlib.theory.gains import alphas, attenuation, predicted_error, rate, wiener_c
 
 
 def test_equal_costs_give_fibonacci_ratios():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pidbook.theory import orthogonal_system, riccati, rotating_system
 from pidbook.theory.augmented import (
     Complements,
     clean_complements,
@@ -14,8 +15,6 @@ from pidbook.theory.augmented import (
 )
 from pidbook.theory.law_comparison import averaged_law, myopic_law, relaxed_law, residual_law
 from pidlib.theory.gains import alphas
-from pidlib.theory.riccati import riccati
-from pidlib.theory.systems import orthogonal_system, rotating_system
 
 seeds = st.integers(0, 2**31 - 1)
 pasts = st.sampled_from(["states", "controlled"])

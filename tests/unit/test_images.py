@@ -3,7 +3,6 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -12,7 +11,6 @@ from pidbook.attacks import pgd
 from pidbook.data import CORRUPTIONS, corrupted, image_batches, load_fashion
 from pidbook.image_models import ResidualCNN, load_image_model
 from pidlib import PIDController, read_states
-from pidlib.estimation import Estimator
 
 SHIPPED = Path(__file__).resolve().parents[2] / "book" / "results" / "vision"
 
@@ -114,23 +112,3 @@ def test_the_gradient_passes_through_the_control(network, pictures):
     with control.attached(network):
         held = pgd(network, images[:8], labels[:8], 0.1, steps=2)
     assert not torch.equal(bare, held)
-
-
-def test_the_estimate_of_pairs_is_the_regression_of_states(network, pictures):
-    images = pictures[0]
-    noisy = corrupted(images, "noise", 0.3)
-    pairs = [({"pixel_values": images}, {"pixel_values": noisy})]
-    control = Estimator.from_pairs(network, pairs, layers=[1], rho=1.0)
-    x, z = (
-        read_states(network, {"pixel_values": of}).values[1].reshape(-1, 8).detach().double()
-        for of in (images, noisy)
-    )
-    seen = torch.cat([x, z])
-    ones = torch.ones(len(seen), 1, dtype=torch.float64)
-    both = np.linalg.lstsq(torch.cat([seen, ones], 1).numpy(), torch.cat([x, x]).numpy())[0]
-    estimate = control.estimates[1]
-    # the library's regression is pulled a little towards doing nothing
-    assert np.abs(estimate.A.numpy() - both[:-1].T).max() < 0.02
-    assert estimate.fit.after < estimate.fit.before
-    with pytest.raises(ValueError, match="'terminal' of pairs"):
-        Estimator.from_pairs(network, pairs, rule="terminal")

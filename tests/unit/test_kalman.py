@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pidlib.theory.wiener import estimates_over_depth, parallel_sum, simulated_errors
+from pidbook.theory import estimates_over_depth, parallel_sum, simulated_errors
 
 
 def covariance(random, d, scale=1.0):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pidbook.evaluation import law_gains, told_apart
+from pidbook.evaluation import law_gains, law_separation
 from pidbook.evaluation.trial_results import pack
 
 NONE = np.arange(8) < 4  # right answers of no control: the first four of eight rows
@@ -37,7 +37,7 @@ def test_gains_of_laws_stand_beside_those_of_random_pushes(grid):
 
 
 def test_what_tells_two_sets_apart_stands_beside_the_refit(grid):
-    found = told_apart(grid, ["lost"]).set_index("law")
+    found = law_separation(grid, ["lost"]).set_index("law")
     assert found.loc["none", ["auc", "lost", "lost, new biases"]].tolist() == [0.5, 50, 50]
     assert found.loc["P-D", "push"] == pytest.approx(0.85)
     assert found.loc["conceptor P AND D", "auc"] == 0.7

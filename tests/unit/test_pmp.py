@@ -5,6 +5,14 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from pidbook.theory import (
+    cost,
+    dense_solution,
+    orthogonal_system,
+    residual_system,
+    riccati,
+    simulate,
+)
 from pidbook.theory.augmented import Complements, history_cost
 from pidbook.theory.chains import chain_msa, chain_sweep, quadratic_loss
 from pidbook.theory.pontryagin import (
@@ -17,8 +25,6 @@ from pidbook.theory.pontryagin import (
     step_bound,
     sweep,
 )
-from pidlib.theory.riccati import cost, dense_solution, riccati
-from pidlib.theory.systems import orthogonal_system, residual_system, simulate
 
 seeds = st.integers(0, 2**31 - 1)
 

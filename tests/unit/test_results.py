@@ -34,6 +34,11 @@ CHANGES = [
     (lambda text: text.replace('"scheme": "PD"', '"scheme": "P"'), "configuration was changed"),
     (lambda text: text.replace('"counts"', '"count"'), "counts is missing"),
     (lambda text: "[]", "schema 1"),
+    (lambda text: text.replace('"seed": 3', '"seed": "3"'), "seed is '3'; it has to be int"),
+    (lambda text: text.replace('"seed": 3', '"seed": true'), "seed is True"),
+    (lambda text: text.replace('"seconds": 1.2', '"seconds": null'), "seconds is None"),
+    (lambda text: text.replace('"counts": {', '"counts": 1, "c": {'), r"1; .* dict \| list"),
+    (lambda text: text.replace('"torch"', '"torsch"'), "versions.torch is missing"),
 ]
 
 

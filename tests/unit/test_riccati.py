@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.theory.riccati import cost, dense_solution, riccati, rollout
-from pidlib.theory.systems import orthogonal_system
+from pidbook.theory import cost, dense_solution, orthogonal_system, riccati, rollout
 
 
 def problem(seed: int, d: int = 5, T: int = 6):

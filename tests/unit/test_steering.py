@@ -51,6 +51,18 @@ def test_a_push_of_a_tenth_of_the_state_has_the_size_of_a_hundredth(parts):
         assert steering_size(model, inputs, turned) == pytest.approx(0.01, rel=1e-3)
 
 
+def test_concept_states_are_means_or_the_last_state_of_each_text(parts):
+    model, tokenizer, inputs = parts
+    with torch.no_grad(), find_blocks(model).reading() as states:
+        model(**inputs)
+    means, last = (concept_states(model, tokenizer, GOOD, last=flag) for flag in (False, True))
+    for t, x in enumerate(states[:-1]):
+        for n, mask in enumerate(inputs["attention_mask"].bool()):
+            own = x[n][mask][1:]
+            assert torch.allclose(means[t, n], own.mean(0), atol=1e-5)
+            assert torch.allclose(last[t, n], own[-1], atol=1e-5)
+
+
 def test_wrong_input_is_named(parts):
     model, tokenizer, inputs = parts
     with pytest.raises(ValueError, match="no token after the first 9"):

@@ -8,14 +8,9 @@ import tensorly as tl
 import torch
 from tensorly.decomposition import partial_tucker
 
-from pidlib.theory.subspaces import (
-    Moments,
-    energy_off,
-    hosvd,
-    principal_angles,
-    rank_for,
-    subspace_of,
-)
+from pidbook.theory import TuckerMoments, energy_off, hosvd
+from pidbook.theory.tucker import subspace_of
+from pidlib.theory.subspaces import principal_angles, rank_for
 
 
 def states(seed: int, N: int = 40, length: int = 7, width: int = 12) -> torch.Tensor:
@@ -31,7 +26,7 @@ def states(seed: int, N: int = 40, length: int = 7, width: int = 12) -> torch.Te
 
 def test_agrees_with_the_tucker_start_of_tensorly():
     X = states(1)
-    moments, ours = Moments(12, 7).update(X), hosvd(X, 0.95)
+    moments, ours = TuckerMoments(12, 7).update(X), hosvd(X, 0.95)
     found = [moments.subspace(0.95, mode) for mode in ("temporal", "embedding")]
     ranks = [subspace.rank for subspace in found]
     (_, factors), _ = partial_tucker(X.numpy(), ranks, [1, 2], n_iter_max=0, init="svd")
@@ -57,22 +52,24 @@ def test_hosvd_reconstructs_and_truncates():
 
 def test_longer_examples_are_cut_in_the_temporal_mode_only():
     X = states(5)
-    short = Moments(12, 4).update(X)
-    assert torch.allclose(short.temporal, Moments(12, 4).update(X[:, :4]).temporal, rtol=1e-12)
-    assert torch.allclose(short.embedding, Moments(12).update(X).embedding, rtol=1e-12)
+    short = TuckerMoments(12, 4).update(X)
+    assert torch.allclose(
+        short.temporal, TuckerMoments(12, 4).update(X[:, :4]).temporal, rtol=1e-12
+    )
+    assert torch.allclose(short.embedding, TuckerMoments(12).update(X).embedding, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32])
 def test_narrow_types_are_summed_in_double(kind):
     X = states(6).to(kind)
     assert torch.equal(
-        Moments(12, 7).update(X).embedding, Moments(12, 7).update(X.double()).embedding
+        TuckerMoments(12, 7).update(X).embedding, TuckerMoments(12, 7).update(X.double()).embedding
     )
 
 
 def test_sum_does_not_lose_small_directions_to_large_ones():
     X = torch.tensor([[4096.0, 0.5]], dtype=torch.float32).repeat(3000, 1)
-    assert Moments(2).update(X).embedding[1, 1] == 750.0
+    assert TuckerMoments(2).update(X).embedding[1, 1] == 750.0
 
 
 def test_no_product_sees_more_than_a_chunk(monkeypatch):
@@ -83,7 +80,7 @@ def test_no_product_sees_more_than_a_chunk(monkeypatch):
         return real(self, left, right)
 
     monkeypatch.setattr(torch.Tensor, "addmm_", watch)
-    moments = Moments(128, 16).update(torch.ones(1500, 16, 128))
+    moments = TuckerMoments(128, 16).update(torch.ones(1500, 16, 128))
     assert max(seen) <= 2**20 < 1500 * 16 * 128
     assert moments.tokens == 1500 * 16
     assert float(moments.embedding[3, 4]) == 1500 * 16
@@ -92,9 +89,9 @@ def test_no_product_sees_more_than_a_chunk(monkeypatch):
 def test_works_on_inference_tensors_and_keeps_no_graph():
     with torch.inference_mode():
         X = states(7)
-        inside = Moments(12, 7).update(X)
-    assert torch.equal(inside.embedding, Moments(12, 7).update(X).embedding)
-    tracked = Moments(12, 7).update(states(7).requires_grad_())
+        inside = TuckerMoments(12, 7).update(X)
+    assert torch.equal(inside.embedding, TuckerMoments(12, 7).update(X).embedding)
+    tracked = TuckerMoments(12, 7).update(states(7).requires_grad_())
     assert not tracked.embedding.requires_grad
 
 
@@ -105,7 +102,7 @@ def test_rank_edges():
     assert rank_for([1.0, 0.0, 0.0], 1.0) == 1
     assert rank_for([1.0, 1.0, 1.0], 1.0) == 3
     assert rank_for([0.1] * 10, 0.3) == 3
-    line = Moments(5).update(torch.randn(9, 1, 1) * torch.ones(5))
+    line = TuckerMoments(5).update(torch.randn(9, 1, 1) * torch.ones(5))
     assert line.subspace(1.0).rank == 1
 
 
@@ -113,7 +110,7 @@ def test_rank_edges():
 def test_states_that_are_not_finite_are_refused_and_leave_no_trace(bad):
     X = states(8)
     X[33, 5, 2] = bad
-    moments = Moments(12, 7)
+    moments = TuckerMoments(12, 7)
     with pytest.raises(ValueError, match=r"\(33, 5\).*NaN or infinite"):
         moments.update(X)
     assert moments.tokens == 0
@@ -129,12 +126,12 @@ def test_small_angles_are_not_lost(angle):
 
 
 def test_sign_of_the_basis_is_fixed():
-    basis = Moments(12, 7).update(states(10)).subspace(0.95).basis.numpy()
+    basis = TuckerMoments(12, 7).update(states(10)).subspace(0.95).basis.numpy()
     largest = basis[np.abs(basis).argmax(0), np.arange(basis.shape[1])]
     assert np.all(largest > 0)
 
 
-EMPTY, ZERO = Moments(3, 2), Moments(3).update(torch.zeros(1, 3))
+EMPTY, ZERO = TuckerMoments(3, 2), TuckerMoments(3).update(torch.zeros(1, 3))
 
 
 BAD_INPUT = [
@@ -147,8 +144,8 @@ BAD_INPUT = [
     (lambda: EMPTY.update(torch.ones(2, 5, 3), torch.ones(2, 4)), r"mask has shape \(2, 4\)"),
     (lambda: EMPTY.subspace(mode="sideways"), "unknown mode 'sideways'"),
     (lambda: ZERO.subspace(mode="temporal"), "not accumulated"),
-    (lambda: EMPTY.merge(Moments(4, 2)), "cannot merge width 3"),
-    (lambda: Moments(0), "width is 0"),
+    (lambda: EMPTY.merge(TuckerMoments(4, 2)), "cannot merge width 3"),
+    (lambda: TuckerMoments(0), "width is 0"),
     (lambda: ZERO.subspace(), "eigenvalues are zero"),
     (lambda: rank_for([1.0, math.nan], 0.5), "not finite"),
     (lambda: subspace_of(torch.tensor([[math.nan]]), 0.5), "NaN"),

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pidlib.theory.subspaces import principal_angles
-from pidlib.theory.systems import (
+from pidbook.theory import (
     LinearSystem,
     conditioned_system,
     orthogonal_system,
@@ -15,6 +14,7 @@ from pidlib.theory.systems import (
     simulate,
     tilted_bases,
 )
+from pidlib.theory.subspaces import principal_angles
 
 BUILDERS = {
     "orthogonal": lambda batch=(): orthogonal_system(8, 3, 5, 1, batch),

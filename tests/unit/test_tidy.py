@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pidbook.evaluation.tidy import RESULTS, accuracy_table, gains_table, load_result
+from pidbook.evaluation.results import RESULTS, load_result
+from pidbook.evaluation.tidy import accuracy_table, gains_table
 from pidbook.evaluation.trial_results import gains_over_none
 
 TRIALS = sorted(path.stem for path in RESULTS.glob("trial-*.json"))

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pidbook.theory import law_comparison as contests
+from pidbook.theory import (
+    conditioned_system,
+    law_comparison as contests,
+    rotating_system,
+    simulate,
+)
 from pidbook.theory.assumptions import leak, residual_gap, violated_errors
 from pidbook.theory.augmented import Complements, history_cost, history_riccati, history_rollout
 from pidbook.theory.law_comparison import (
@@ -15,7 +20,6 @@ from pidbook.theory.law_comparison import (
     residual_law,
 )
 from pidlib.theory.gains import alphas
-from pidlib.theory.systems import conditioned_system, rotating_system, simulate
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pidlib.theory.gains import alphas, lambdas, steady
-from pidlib.theory.projections import diagonal_gains, pair_weights
-from pidlib.theory.riccati import riccati
+from pidbook.theory import diagonal_gains, lambdas, orthogonal_system, pair_weights, riccati, steady
+from pidlib.theory.gains import alphas
 from pidlib.theory.subspaces import principal_angles
-from pidlib.theory.systems import orthogonal_system
 
 seeds = st.integers(0, 2**31 - 1)
 

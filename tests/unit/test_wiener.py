@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pidbook.theory import expected_error
 from pidlib.theory.gains import attenuation, wiener_c
-from pidlib.theory.wiener import expected_error, regression_map, shrunk, wiener_map
+from pidlib.theory.wiener import regression_map, shrunk, wiener_map
 
 
 def covariance(random, d, rank=None):

@@ -7,6 +7,9 @@ from .jacobians import (
 from .linearisation import (
     mean_jacobians as mean_jacobians,
 )
+from .pontryagin import (
+    Pontryagin as Pontryagin,
+)
 from .steering import (
     Steering as Steering,
     concept_states as concept_states,
@@ -15,7 +18,6 @@ from .steering import (
 from .theorem import (
     ErrorProfiles as ErrorProfiles,
     error_profiles as error_profiles,
-    outside_norms as outside_norms,
 )
 from .word_states import (
     WordStates as WordStates,

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pidlib.bases import Eigenbases
 from pidlib.data.batches import MAX_LENGTH, encode, input_device, texts
 from pidlib.hooks import read_states
 from pidlib.pid import PIDController
@@ -23,14 +22,14 @@ class ErrorProfiles:
     """Errors of attacked texts against their clean forms, layer by layer.
 
     All are norms, of shape (N, T + 1) for N pairs of equal length, and taken per token: the
-    root of the mean over tokens of |e|^2. Those of the first token are of that token alone.
+    root of the mean over tokens of |e|^2.
 
     Attributes
     ----------
     controlled, free : |x̄_t - x_t| with control on the attacked text, and without
     theorem : what Theorem 1 predicts from x̄_0 - x_0
     general : the same with the clean text's part off the subspace, which Theorem 1 takes as nil
-    first, first_free, first_theorem, first_general : the same four of the first token
+    first : that with control, of the first token alone
     scale : (T + 1,) array, root of the mean square of a clean state
     pairs, left_out, unchanged : int, pairs used, of other lengths in tokens, and not attacked
 
@@ -42,9 +41,6 @@ class ErrorProfiles:
     theorem: np.ndarray
     general: np.ndarray
     first: np.ndarray
-    first_free: np.ndarray
-    first_theorem: np.ndarray
-    first_general: np.ndarray
     scale: np.ndarray
     pairs: int
     left_out: int
@@ -105,15 +101,15 @@ def error_profiles(
         tokens += int(mask.sum())
         (on, off), (_, bias) = _split(z[0] - x[0], basis), _split(x[0], basis)
         squares = {  # (T + 1, B, l)
-            "": ((held - x) ** 2).sum(-1),
+            "controlled": ((held - x) ** 2).sum(-1),
             "free": ((z - x) ** 2).sum(-1),
             "theorem": (on**2).sum(-1) + (left**2 * off**2).sum(-1),
             "general": (on**2).sum(-1) + ((left * off - (1 - left) * bias) ** 2).sum(-1),
         }
         for name, square in squares.items():
             mean = (square * mask).sum(-1) / mask.sum(-1)
-            profiles[name or "controlled"].append(mean.sqrt().T.numpy())
-            profiles[f"first_{name}".strip("_")].append(square[:, :, 0].sqrt().T.numpy())
+            profiles[name].append(mean.sqrt().T.numpy())
+        profiles["first"].append(squares["controlled"][:, :, 0].sqrt().T.numpy())
     return ErrorProfiles(
         **{name: np.concatenate(values) for name, values in profiles.items()},
         scale=np.sqrt(energy / tokens),
@@ -131,43 +127,3 @@ def _split(v: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
 def _states(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     with torch.no_grad():
         return torch.stack(read_states(model, inputs).values).double().cpu()
-
-
-def outside_norms(
-    model: Any,
-    tokenizer: Any,
-    bases: Eigenbases,
-    rows: Sequence[Mapping[str, Any]],
-    variance: float = 0.99,
-    batch_size: int = 32,
-) -> dict[str, np.ndarray]:
-    """Mean length of what states, sums and differences have outside their subspaces.
-
-    Parameters
-    ----------
-    model, tokenizer, rows, batch_size
-        As for `error_profiles`.
-    bases, variance : Eigenbases of a fitted controller, and the share kept of them
-
-    Returns
-    -------
-    dict of str to (T,) array, by term, P, I and D
-        Mean over real tokens of |Q_t s_t|, s_t being x_t, the sum of x_0 to x_t, or x_t - x_{t-1}.
-
-    Source: Table 7 (embedding errors). Departure: a length for each term; the paper prints
-    one for "the combination of P, I, and D" and does not say which.
-    """
-    depth, tokens = bases.origin.depth, 0
-    frames = {i: [bases.basis(i, t, variance) for t in range(depth)] for i in bases.values}
-    sums = {i: np.zeros(depth) for i in frames}
-    for start in range(0, len(rows), batch_size):
-        part = [rows[k] for k in range(start, min(start + batch_size, len(rows)))]
-        inputs = encode(tokenizer, part, device=input_device(model))
-        mask = inputs["attention_mask"].bool().cpu()
-        x = _states(model, inputs)[:depth]
-        terms = {"P": x, "I": x.cumsum(0), "D": torch.cat([x[:1], x.diff(dim=0)])}
-        for i in frames:
-            for t, basis in enumerate(frames[i]):
-                sums[i][t] += float(_split(terms[i][t][mask], basis)[1].norm(dim=-1).sum())
-        tokens += int(mask.sum())
-    return {i: total / tokens for i, total in sums.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.wiener import expected_error
+from pidbook.theory.kalman import expected_error
 
 
 @exercise("both kinds of words pay the bias; only the perturbed ones have a variance")

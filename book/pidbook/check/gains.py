@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.gains import alphas, lambdas, steady, wiener_c
-from pidlib.theory.projections import diagonal_gains
-from pidlib.theory.systems import orthogonal_system
+from pidbook.theory.gains import diagonal_gains, lambdas, steady
+from pidbook.theory.systems import orthogonal_system
+from pidlib.theory.gains import alphas, wiener_c
 
 
 @exercise("the recursion is the same, but it starts from lambda_T = end instead of 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.riccati import riccati
+from pidbook.theory.riccati import riccati
 
 
 @exercise("from the last block back: M = A^T S A, K = (M + c I)^-1 M, S = c K; start at the end")

@@ -71,7 +71,7 @@ def cheapest(answer: Answer) -> Cases:
 @exercise("q times the gain under attack equals 1 - q times the cost on clean text; solve for q")
 def break_even(answer: Answer) -> Cases:
     """Check a function (clean, its controlled, attacked, its controlled) -> share that pays."""
-    from pidlib.io.assets import paper_table
+    from pidbook.evaluation.paper import paper_table
 
     value = {(r["dataset"], r["attack"], r["method"]): r["accuracy"] for r in paper_table("opt")}
     attacks = ("A2T", "PSO", "TextBugger", "TextFooler")

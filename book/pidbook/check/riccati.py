@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.riccati import cost, riccati, rollout
+from pidbook.theory.riccati import cost, riccati, rollout
 
 
 def _problems(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:

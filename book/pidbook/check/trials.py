@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pidbook.check.judge import Answer, Cases, exercise
-from pidlib.theory.systems import orthogonal_system
+from pidbook.theory.systems import orthogonal_system
 
 
 @exercise("subtract the projection on u from each random vector; then scale to the norm of u")

@@ -28,7 +28,7 @@ def share_won(answer: Answer) -> Cases:
         ([1.0, 3.0], [2.0, 4.0]),
     ):
         yield 1 - sum(held) / sum(bare), answer(np.array(bare), np.array(held))
-    return "a text with hardly any gap would spoil a mean of ratios"
+    return "a text with hardly any gap would dominate a mean of ratios"
 
 
 @exercise(

@@ -1,4 +1,4 @@
-"""Pictures with labels: Fashion-MNIST from a folder, batches of it, and pictures that were spoilt."""
+"""Pictures with labels: Fashion-MNIST from a folder, batches of it, and pictures with corruptions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def image_batches(images: Tensor, labels: Tensor, size: int = 250) -> Iterator[B
 
 
 def corrupted(images: Tensor, kind: str, strength: float, seed: int = 0) -> Tensor:
-    """Spoil pictures; strength 0 leaves them as they are.
+    """Corrupt pictures; strength 0 leaves them as they are.
 
     Parameters
     ----------

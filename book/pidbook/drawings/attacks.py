@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pidbook.figures import (
+    ATTACKER,
     INK,
     LOSS,
     NOISE,
     OURS,
     PAPER,
-    SEEN,
     Table,
     counts_table,
     name_ends,
@@ -228,7 +228,7 @@ def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
     for g, (attack, rows) in enumerate(attacks):
         for k, row in enumerate(rows.itertuples()):
             y = 1.5 * g + 0.55 * k
-            ink = SEEN if row.attacker == "adaptive" else OURS
+            ink = ATTACKER if row.attacker == "adaptive" else OURS
             lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
             lower.plot(row.share, y, "o", color=ink, markersize=7.5)
             lower.text(row.high + 0.015 * right, y, row.attacker, va="center", color=ink)

@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
-from pidbook.figures import INK, NOISE, OURS, PAPER, SEEN, Table, table
+from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, Table, table
 
 WIDTH = 5.8
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")
@@ -51,38 +52,68 @@ def _mark(label: str, color: str, marker: str, **style) -> Line2D:
     return Line2D([], [], color=color, marker=marker, linestyle="", label=label, **style)
 
 
-# --- Five pushes --------------------------------------------------------------------------------
+# --- Five laws at a glance ----------------------------------------------------------------------
 
 
-def prices(gains: pd.DataFrame, sets: Sequence[str]) -> Figure:
-    """Gains over no control, a panel a set, a law a row; columns law, set, gain, low, high."""
-    fig = Figure(figsize=(WIDTH, 3.1), layout="constrained")
-    laws = list(dict.fromkeys(gains["law"]))
-    panels = fig.subplots(1, len(sets), sharex=True, sharey=True)
-    for panel, name in zip(panels, sets, strict=True):
-        for row in gains[gains["set"] == name].itertuples():
-            y = laws.index(row.law)
-            push = row.law.startswith("random")
-            colour = NOISE if push else OURS
-            panel.plot([row.low, row.high], [y, y], color=colour)
-            panel.plot(row.gain, y, "o", color=colour, **(HOLLOW if push else {}))
+def glance(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+    """Gains over no control, a set a panel, a law at a price a row; each panel has its own scale.
+
+    gains: columns law, price, set, gain, low, high, push, and fresh: whether other rows were
+    attacked afterwards. titles: of four sets.
+    """
+    fig = Figure(figsize=(5.2, 5.8), layout="constrained")
+    panels = fig.subplots(2, 2, sharey=True)
+    names = list(dict.fromkeys(zip(gains["law"], gains["price"], strict=True)))
+    for panel, (key, title) in zip(panels.flat, titles.items(), strict=True):
+        colour = ATTACKER if key.startswith("adaptive") else OURS
+        of_set = gains[gains["set"] == key]
+        for row in of_set.itertuples():
+            y = names.index((row.law, row.price))
+            _law(panel, row, y, colour, "s" if row.fresh else "o")
             _number(panel, row, y, colour)
         _level(panel)
-        panel.set_title(name, fontsize=10.5)
-    panels[0].set_yticks(range(len(laws)), laws)
-    panels[0].set(ylim=(len(laws) - 0.6, -0.8), xlim=(-31, 74), xticks=(-20, 0, 20, 40))
+        panel.set_title(title, fontsize=10.5)
+        low = min(of_set["low"].min(), 0)
+        high = of_set["high"].max()
+        span = high - low
+        panel.set_xlim(low - 0.06 * span, high + 0.5 * span)  # the numbers stand at the right
+        ticks = MaxNLocator(3).tick_values(low, high)
+        panel.set_xticks([tick for tick in ticks if low <= tick <= high])
+        panel.set_yticks(range(len(names)), [f"{law}, {price:g}" for law, price in names])
+        panel.set_ylim(len(names) - 0.5, -0.6)
+    _law_keys(fig, fresh=True)
     fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
 
 
-def prices_table(gains: pd.DataFrame, sets: Sequence[str]) -> Table:
-    """The same in numbers."""
+def _law(plot: Axes, row, y: float, colour: str, marker: str = "o") -> None:
+    """One law at one price on one set: gain, interval, and random pushes of its length."""
+    plot.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
+    plot.plot(row.gain, y, marker, color=colour, markersize=4.5)
+    plot.plot(row.push, y, "D", color=NOISE, markersize=5, **HOLLOW)
+
+
+def _law_keys(fig: Figure, fresh: bool = False) -> None:
+    handles = [_mark("law", OURS, "o"), _mark("random push of its length", NOISE, "D", **HOLLOW)]
+    if fresh:
+        handles.append(_mark("law, adaptive attack", ATTACKER, "o"))
+        handles.append(_mark("the same, other pairs", ATTACKER, "s"))
+    style = dict(loc="outside upper center", ncols=2, fontsize=9.5, columnspacing=1)
+    fig.legend(handles=handles, **style)
+
+
+def law_table(gains: pd.DataFrame, title: str) -> Table:
+    """One set in numbers, with the word for each law and price."""
     rows = []
-    for law, of in gains.groupby("law", sort=False):
-        between = {row.set: _between(row.gain, row.low, row.high) for row in of.itertuples()}
-        record = {"law": law.replace("\n", " ")}
-        rows.append(record | {key.replace("\n", " "): between[key] for key in sets})
-    return table(rows, "Points over no control, with 95 % intervals; 200 pairs a set", folded=True)
+    for row in gains.itertuples():
+        record = {"law": row.law, "c": f"{row.price:g}", "word": row.answer}
+        record["points"] = _between(row.gain, row.low, row.high)
+        if gains["n"].nunique() > 1:
+            record["pairs"] = f"{row.n:,}"
+        if not gains["push"].isna().all():
+            record["random push"] = signed(row.push)
+        rows.append(record)
+    return table(rows, f"{title}: points over no control, 95 % intervals", folded=True)
 
 
 # --- Table 3: which terms -----------------------------------------------------------------------
@@ -290,11 +321,9 @@ PRICED = {  # control: marker, line, more
 
 
 def _price(plot: Axes, row) -> None:
-    """The price beside a mark of the formula: the low ones above it, the high ones to the right."""
-    low = row.price < 0.05
-    offset = (7, -4) if row.price > 0.5 else (0, 7)
-    side = "right" if low else "left"
-    style = dict(textcoords="offset points", ha=side, fontsize=9, color=OURS)
+    """The price beside a mark of the formula: the lowest above it, the others to the right."""
+    offset = (-3, 13) if row.price < 0.05 else (7, 2) if row.price < 0.5 else (7, -4)
+    style = dict(textcoords="offset points", fontsize=9, color=OURS)
     plot.annotate(f"{row.price:g}", (row.clean, row.attacked), offset, **style)
 
 
@@ -328,55 +357,34 @@ def _label_rows(plot: Axes, ticks: Sequence[float], labels: Sequence[str]) -> No
 
 
 def law_grid(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
-    """Gains over no control, a set a panel, laws and prices down; titles: of each set.
+    """Gains over no control, a set a panel with its own scale, laws and prices down.
 
-    gains: columns law, price, set, gain, low, high, push (a random push of that length).
+    gains: columns law, price, set, gain, low, high, push. titles: of each set.
     """
     laws = list(dict.fromkeys(gains["law"]))
     heights, ticks, labels = _rows(laws, list(dict.fromkeys(gains["price"])))
-    fig = Figure(figsize=(WIDTH, 8.4), layout="constrained")
-    panels = fig.subplots(2, -(-len(titles) // 2), sharex=True, sharey=True)
-    for panel, (key, title) in zip(panels.flat, titles.items(), strict=False):
-        colour = SEEN if key.startswith("adaptive") else OURS
+    fig = Figure(figsize=(WIDTH, 4.8), layout="constrained")
+    panels = fig.subplots(1, len(titles), sharey=True)
+    for panel, (key, title) in zip(panels, titles.items(), strict=True):
         for row in gains[gains["set"] == key].itertuples():
-            y = heights[row.law, row.price]
-            panel.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
-            panel.plot(row.gain, y, "o", color=colour, markersize=4.5)
-            panel.plot(row.push, y, "D", color=NOISE, markersize=5, **HOLLOW)
+            _law(panel, row, heights[row.law, row.price], OURS)
         _level(panel)
         panel.set_title(title, fontsize=10)
+        panel.locator_params(axis="x", nbins=4)
         _label_rows(panel, ticks, labels)
-    for panel in panels.flat[len(titles) :]:
-        panel.set_axis_off()
-    handles = [
-        _mark("law", OURS, "o"),
-        _mark("law, the attacker sees it", SEEN, "o"),
-        _mark("random push of its length", NOISE, "D", **HOLLOW),
-    ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9, columnspacing=1)
+    _law_keys(fig)
     fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
 
 
-def law_grid_table(gains: pd.DataFrame, titles: Mapping[str, str]) -> Table:
-    """The same in numbers, with the word for each."""
-    rows = []
-    for row in gains.itertuples():
-        record = {"law": row.law, "c": f"{row.price:g}", "set": titles[row.set].replace("\n", " ")}
-        record |= {"points": _between(row.gain, row.low, row.high), "word": row.answer}
-        rows.append(record | {"random push": None if np.isnan(row.push) else signed(row.push)})
-    title = "Points over no control, with 95 % intervals"
-    return table(rows, title, folded=True)
-
-
-def kept_and_lost(told: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
+def kept_and_lost(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
     """Area under the curve, then the accuracy on some sets before and after new biases.
 
-    told: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row "none"
+    separation: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row "none"
     is drawn as lines. sets: titles of the sets.
     """
-    none = told[told["law"] == "none"].iloc[0]
-    laws = told[told["law"] != "none"]
+    none = separation[separation["law"] == "none"].iloc[0]
+    laws = separation[separation["law"] != "none"]
     names = list(dict.fromkeys(laws["law"]))
     heights, ticks, labels = _rows(names, list(dict.fromkeys(laws["price"])))
     fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
@@ -392,7 +400,7 @@ def kept_and_lost(told: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
             plot.plot(before, y, "o", color=OURS, markersize=5)
             plot.plot(after, y, "s", color=OURS, markersize=5.5, **HOLLOW)
     area.axvline(none["auc"], color=INK, linewidth=1)
-    area.set_title("told apart: area", fontsize=10)
+    area.set_title("area under the curve", fontsize=10)
     for plot, (key, title) in zip(shares, sets.items(), strict=True):
         plot.axvline(none[key], color=INK, linewidth=1)
         plot.axvline(none[f"{key}, new biases"], color=INK, linewidth=1, linestyle="--")
@@ -412,16 +420,20 @@ def kept_and_lost(told: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
     return fig
 
 
-def kept_and_lost_table(told: pd.DataFrame, sets: Mapping[str, str]) -> Table:
-    """The same in numbers."""
-    rows = []
-    for _, row in told.iterrows():
-        price = "" if np.isnan(row["price"]) else f"{row['price']:g}"
-        record = {"law": row["law"], "c": price, "area": f"{row['auc']:.3f}"}
-        record["area, random push"] = None if np.isnan(row["push"]) else f"{row['push']:.3f}"
+def kept_and_lost_tables(separation: pd.DataFrame, sets: Mapping[str, str]) -> list[Table]:
+    """The same in numbers: the areas, then the accuracies."""
+    areas = []
+    shares = []
+    for _, row in separation.iterrows():
+        law = {"law": row["law"], "c": "" if np.isnan(row["price"]) else f"{row['price']:g}"}
+        push = None if np.isnan(row["push"]) else f"{row['push']:.3f}"
+        areas.append(law | {"area": f"{row['auc']:.3f}", "random push": push})
+        accuracies = {}
         for key, title in sets.items():
-            record[title] = row[key]
-            record[f"{title}, biases anew"] = row[f"{key}, new biases"]
-        rows.append(record)
-    title = "Area under the curve (before the edit, label lost), and accuracies in %"
-    return table(rows, title, digits=1, folded=True)
+            accuracies[title] = row[key]
+            accuracies[f"{title}, biases anew"] = row[f"{key}, new biases"]
+        shares.append(law | accuracies)
+    return [
+        table(areas, "Area under the curve, before the edit against the contrast set", folded=True),
+        table(shares, "Accuracy in %", digits=1, folded=True),
+    ]

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pidbook.figures import (
+    ATTACKER,
     ESTIMATE,
     INK,
     LOSS,
     NOISE,
     OURS,
     PAPER,
-    SEEN,
     Table,
     table,
 )
@@ -236,7 +236,7 @@ def searches_table(gaps: pd.DataFrame) -> Table:
 
 ATTACKERS = {
     "loss search": (OURS, "-"),
-    "margin search": (SEEN, "-"),
+    "margin search": (ATTACKER, "-"),
     "random words": (NOISE, "--"),
 }
 
@@ -468,7 +468,7 @@ def _moved(plot: Axes, row: pd.Series, colour: str) -> None:
 STEERINGS = {
     "addition": PAPER,
     "LQR": LOSS,
-    "PID over layers": SEEN,
+    "PID over layers": ATTACKER,
     "half-space": ESTIMATE,
     "the paper’s feedback": OURS,
 }

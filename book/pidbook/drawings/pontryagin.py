@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ESTIMATE, INK, OURS, PAPER, SEEN, Table, slider, table, tidy
+from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, slider, table, tidy
 
 # --- Two recipes --------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -
     fig = Figure(figsize=(5.6, 5.4), layout="constrained")
     plots = fig.subplot_mosaic("ab;cc", height_ratios=(3, 1))
     _recipe(plots["a"], gradient, best, OURS, "gradient steps")
-    _recipe(plots["b"], basic, best, SEEN, "the basic recipe")
+    _recipe(plots["b"], basic, best, ATTACKER, "the basic recipe")
     plots["a"].set(ylabel="disturbance seen by layer t", ylim=(0, 1.1))
     plots["a"].text(0.8, 0.31, "best", color=INK)
     plots["b"].text(11.5, 0.05, "best", color=INK, va="center")
@@ -189,7 +189,7 @@ def maximum(
     wide = slice(best - 700, best + 4300)
     fig = Figure(figsize=(5.6, 5.2))
     upper, lower = fig.subplots(2, 1, sharex=True)
-    for plot, y, ink in ((upper, cost, OURS), (lower, hamiltonian, SEEN)):
+    for plot, y, ink in ((upper, cost, OURS), (lower, hamiltonian, ATTACKER)):
         plot.plot(grid[wide], y[wide], color=ink)
         plot.plot(grid[best], y[best], "o", color=INK)
         plot.axvline(grid[best], color=INK, linewidth=1, linestyle=":")
@@ -198,9 +198,9 @@ def maximum(
         below = dict(va="top", ha="center", color=INK)
         upper.text(grid[k] + shift, cost[k] - 0.2, f"{cost[k]:.4f}", **below)
     _close_up(lower, grid, hamiltonian, best)
-    lower.plot(grid[top], hamiltonian[top], "D", color=SEEN)
+    lower.plot(grid[top], hamiltonian[top], "D", color=ATTACKER)
     words = "the maximum: the\nbasic recipe jumps here"
-    lower.text(-0.8, -3.5, words, color=SEEN, ha="right", va="center")
+    lower.text(-0.8, -3.5, words, color=ATTACKER, ha="right", va="center")
     upper.set(ylim=(5.3, 9), ylabel="cost J")
     lower.set(xlabel="first control u₀", ylabel="Hamiltonian H₀", ylim=(-7.2, -3))
     return fig
@@ -223,7 +223,7 @@ def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
     """The curve near place k, in a corner."""
     near = slice(k - 450, k + 250)
     inset = plot.inset_axes((0.6, 0.13, 0.32, 0.3))
-    inset.plot(grid[near], values[near], color=SEEN)
+    inset.plot(grid[near], values[near], color=ATTACKER)
     inset.plot(grid[k], values[k], "o", color=INK)
     inset.axvline(grid[k], color=INK, linewidth=1, linestyle=":")
     inset.set(xticks=(-3.7, -3.3), ylim=(values[near].min() - 0.02, values[near].max() + 0.02))

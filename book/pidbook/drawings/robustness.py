@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pidbook.figures import (
+    ATTACKER,
     INK,
     LOSS,
     NOISE,
     OURS,
     PAPER,
-    SEEN,
     Table,
     gain_bar,
     radar_choice,
@@ -380,7 +380,7 @@ def leaning_table(leads: pd.DataFrame) -> Table:
 HEADLINE = {  # name: colour, size and weight of the number
     "the control, transfer": (OURS, 17, "bold"),
     "a random push of its length": (NOISE, 13, "normal"),
-    "the control, adaptive attack": (SEEN, 17, "bold"),
+    "the control, adaptive attack": (ATTACKER, 17, "bold"),
 }
 
 

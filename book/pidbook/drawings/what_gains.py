@@ -49,16 +49,16 @@ def _mark(plot: Axes, row: Mapping[str, Any], y: float, colour: str, **look: Any
     plot.plot(row["gain"], y, color=colour, markerfacecolor=face, **mark)
 
 
-def gains_table(gains: pd.DataFrame, caption: str, columns: Sequence[str] = ()) -> Table:
-    """Gains with intervals, the word that they earn, and the pairs: a row a defence."""
+def gains_table(gains: pd.DataFrame, caption: str, texts: Sequence[str] = ()) -> Table:
+    """Gains with intervals, the word that they earn, and the pairs: a row a defence and a text."""
     rows = []
-    for name in dict.fromkeys(gains["defence"]):
-        mine = gains[gains["defence"] == name].set_index("text")
-        row = {"": name.replace("\n", " ")}
-        for column in columns or dict.fromkeys(gains["text"]):
-            of = mine.loc[column]
-            row[column] = f"{_interval(of)}, {of['answer']}, {of['n']:,}"
-        rows.append(row)
+    for name, of_defence in gains.groupby("defence", sort=False):
+        of_text = of_defence.set_index("text")
+        for text in texts or dict.fromkeys(gains["text"]):
+            of = of_text.loc[text]
+            row = {"defence": name.replace("\n", " "), "text": text.replace("\n", " ")}
+            row |= {"points": _interval(of), "word": of["answer"], "pairs": f"{of['n']:,}"}
+            rows.append(row)
     return table(rows, caption, folded=True)
 
 
@@ -506,7 +506,7 @@ def judged_table(shares: pd.DataFrame, gains: pd.DataFrame, caption: str) -> Tab
     """Shares of valid texts, and gains with failures counted as that share and as whole ones."""
     rows = []
     for share in shares.itertuples():
-        row: dict[str, Any] = {"attack": share.attack, "seen": share.defence}
+        row: dict[str, Any] = {"attack": share.attack, "defence": share.defence}
         row["v, %"] = f"{share.value:.0f} [{share.low:.0f}, {share.high:.0f}]"
         row["gain, failures as v"] = None
         row["as whole ones"] = None

@@ -45,7 +45,7 @@ class ConceptorController(Controller):
         """Gain I - C_t of each state."""
         gains = {}
         for t in range(self.depth):
-            moments = [moment(self.bases, term, t) for term in self.terms]
+            moments = [self.bases.moment(t, term) for term in self.terms]
             C = conceptor(moments, self.aperture)
             values, vectors = torch.linalg.eigh(torch.eye(len(C), dtype=torch.float64) - C)
             gains[t] = {"C": Gain.from_spectrum(vectors, values.clamp(min=0.0))}
@@ -65,18 +65,12 @@ class ConceptorController(Controller):
         return f"conceptor of {' AND '.join(self.terms)}, aperture {self.aperture:.6g}"
 
 
-def moment(bases: Eigenbases, term: str, t: int) -> Tensor:
-    """Second moment (d, d) of a term's signal at state t."""
-    vectors = bases.vectors[term][t].double()
-    return vectors * bases.values[term][t][: vectors.shape[1]] @ vectors.T
-
-
 def length(controller: Controller, bases: Eigenbases) -> float:
     """Root mean square of |u_t| on clean states, over the controlled states."""
     squares = []
     for t, gains in controller.feedback.items():
         K = next(iter(gains.values())).matrix()
-        squares.append(float((K @ moment(bases, "P", t) * K).sum()))
+        squares.append(float((K @ bases.moment(t) * K).sum()))
     return math.sqrt(sum(squares) / len(squares))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pidlib.data.perturbations import Perturb, perturbed_rows
-from pidlib.estimation.estimator import Estimator
+from pidlib.estimation.estimator import TERMINAL, Estimator
 from pidlib.evaluation.accuracy import right_answers
 
 RHOS = (0.5, 1.0, 2.0)
@@ -82,7 +82,10 @@ def choose(
     tried, controls = [judged(0.0, -1)], [None]
     for rho in rhos:
         settings = {"rho": rho, "rule": rule, "seed": seed, "report": report}
-        for control in Estimator.fit(model, tokenizer, rows, perturbed, **settings).cuts():
+        whole = Estimator.fit(model, tokenizer, rows, perturbed, **settings)
+        # Maps of the terminal rule are fitted together, so none can go.
+        lasts = whole.controlled[-1:] if rule == TERMINAL else whole.controlled
+        for control in map(whole.up_to, lasts):
             with control.attached(model):
                 tried.append(judged(float(rho), control.controlled[-1]))
             controls.append(control)

@@ -9,10 +9,10 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from pidbook.estimation.encoding import word_counts
+from pidbook.estimation.preprocessing import Preprocessing
 from pidlib.data.edits import reworded, text_columns
 from pidlib.data.perturbations import look_alikes
-from pidlib.estimation.encoding import word_counts
-from pidlib.estimation.preprocessing import Preprocessing
 
 _PARTS = re.compile(r"([-_*@]+|'[sS]$)")  # between the parts of a compound; a genitive's end
 

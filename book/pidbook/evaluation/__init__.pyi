@@ -7,7 +7,7 @@ from .contrast_rows import (
 )
 from .law_results import (
     law_gains as law_gains,
-    told_apart as told_apart,
+    law_separation as law_separation,
 )
 from .paper import (
     ATTACKS as ATTACKS,
@@ -22,6 +22,7 @@ from .recorded_trial import (
 )
 from .results import (
     is_stale as is_stale,
+    load_result as load_result,
     read_result as read_result,
 )
 from .sizes import (
@@ -33,10 +34,6 @@ from .sizes import (
 from .tidy import (
     accuracy_table as accuracy_table,
     gains_table as gains_table,
-    load_result as load_result,
-)
-from .timing import (
-    time_under_control as time_under_control,
 )
 from .trial_results import (
     ADAPTIVE as ADAPTIVE,

@@ -1,4 +1,4 @@
-"""What a control no longer hears: recorded answers to pairs with one word changed."""
+"""The contrast set: recorded answers to pairs in which one word was changed, and the answer."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
     return compare(steps < 0, steps > 0)
 
 
-def heard(result: Mapping[str, Any], name: str) -> str:
-    """What a contender gets right where a word changes the meaning, in words, for a sentence."""
+def contrast_accuracy(result: Mapping[str, Any], name: str) -> str:
+    """Accuracy of a contender on the contrast set and on rewritten pairs, in words."""
 
     def shares(key: str, without: str = "") -> str:
         own, bare = (result["counts"][of][key] for of in (name, "none"))

@@ -65,7 +65,7 @@ def law_gains(result: Mapping[str, Any], sets: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"push": float})
 
 
-def told_apart(
+def law_separation(
     result: Mapping[str, Any], sets: Sequence[str], pair: str = "before : lost"
 ) -> pd.DataFrame:
     """Return how well each law tells two sets apart, and its accuracy before and after a refit.

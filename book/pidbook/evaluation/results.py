@@ -5,48 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pidlib.data.nli import fingerprint
-from pidlib.io.environment import commit, machine, versions
 from pidlib.io.files import write_json
-from pidlib.io.strict_json import Hash, read_json, read_record
+from pidlib.io.strict_json import read_json, shorten
 
+RESULTS = Path(__file__).resolve().parents[2] / "results"
 SCHEMA = 1
 LARGEST = 1 << 26  # bytes; the largest that was recorded has 117 kB
 
-
-@dataclass(frozen=True)
-class _Hashed:
-    sha256: str
-
-
-@dataclass(frozen=True)
-class _Versions:
-    torch: str
-    transformers: str
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What every result file holds, and more."""
-
-    schema: int
-    name: str
-    command: str
-    configuration: dict[str, Any]
-    configuration_sha256: Hash
-    data: _Hashed
-    model: _Hashed
-    seed: int
-    counts: dict[str, Any] | list[Any]
-    seconds: float
-    versions: _Versions
-    machine: dict[str, Any]
-    date: str
+# What every result file holds, with its type; most hold more. Not a pydantic class, and what only
+# writing needs is loaded there: imports take longer than the reading.
+_FIELDS: dict[str, Any] = {
+    "name": str,
+    "command": str,
+    "configuration": dict,
+    "configuration_sha256": str,
+    "data": dict,
+    "model": dict,
+    "seed": int,
+    "counts": dict | list,
+    "seconds": int | float,
+    "versions": dict,
+    "machine": dict,
+    "date": str,
+}
+_PARTS = {"data": ("sha256",), "model": ("sha256",), "versions": ("torch", "transformers")}
 
 
 def configuration_hash(configuration: dict) -> str:
@@ -68,6 +54,8 @@ def write_result(
     **more: Any,
 ) -> dict:
     """Write a result file: the command that makes it again, all that decides it, and whole counts."""
+    from pidlib.io.environment import machine, versions
+
     path = Path(path)
     if path.suffix != ".json":
         raise ValueError(f"a result file ends in .json, not {path.name!r}")
@@ -102,6 +90,17 @@ def _content_hash(result: dict) -> str:
     return configuration_hash(plain)
 
 
+def _check_fields(record: dict, fields: Mapping[str, Any], place: str = "") -> None:
+    """Refuse a record in which a field is missing or has another type."""
+    for name, kind in fields.items():
+        if name not in record:
+            raise ValueError(f"{place}{name} is missing")
+        value = record[name]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            known = getattr(kind, "__name__", kind)
+            raise ValueError(f"{place}{name} is {shorten(value)}; it has to be {known}")
+
+
 def read_result(path: Path) -> dict:
     """Read a result file, and refuse one that is not whole or was changed after it was written.
 
@@ -125,7 +124,9 @@ def read_result(path: Path) -> dict:
     if not isinstance(result, dict) or result.get("schema") != SCHEMA:
         raise ValueError(f"{path.name} is not a result file of schema {SCHEMA}")
     try:
-        read_record(_Result, result)
+        _check_fields(result, _FIELDS)
+        for part, names in _PARTS.items():
+            _check_fields(result[part], dict.fromkeys(names, str), f"{part}.")
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
     if configuration_hash(result["configuration"]) != result["configuration_sha256"]:
@@ -133,6 +134,11 @@ def read_result(path: Path) -> dict:
     if "content_sha256" in result and _content_hash(result) != result["content_sha256"]:
         raise ValueError(f"{path.name} was changed after it was written; record it again")
     return result
+
+
+def load_result(name: str) -> dict[str, Any]:
+    """Return the recorded result of a name, such as "trial-snli-test-minilm-nli"."""
+    return read_result(RESULTS / f"{name}.json")
 
 
 def is_stale(
@@ -153,6 +159,7 @@ def is_stale(
     -------
     list of str
     """
+    from pidlib.data.nli import fingerprint
     from pidlib.models import training_record  # torch is slow, and reading a result needs none
 
     reasons = []
@@ -161,3 +168,17 @@ def is_stale(
     if model and result["model"]["sha256"] != training_record(model)["adapter"]["sha256"]:
         reasons.append("the model changed")
     return reasons
+
+
+def commit() -> str | None:
+    """Commit of the checkout that pidlib was imported from, or None outside one."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

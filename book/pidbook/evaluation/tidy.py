@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import ADAPTIVE, RESTARTED, WIDENED, answers
 from pidlib.evaluation.statistics import Paired, compare, conclude
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULTS = Path(__file__).resolve().parents[2] / "results"
 CLEAN = "clean"
 THREATS = {ADAPTIVE: "adaptive", RESTARTED: "restarted", WIDENED: "widened"}
-
-
-def load_result(name: str) -> dict[str, Any]:
-    """Return the recorded result of a name, such as "trial-snli-test-minilm-nli"."""
-    return read_result(RESULTS / f"{name}.json")
 
 
 def accuracy_table(result: Mapping[str, Any]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from pidlib.controller import Controller
-from pidlib.data.batches import batches
 from pidlib.evaluation.accuracy import under
 
 
@@ -76,66 +74,3 @@ def operations(
         for batch in inputs:
             model(**batch)
     return counter.get_total_flops()
-
-
-class ControlCost(NamedTuple):
-    """Time with control over time without, with its interval; `bound`: the ratio of the operations."""
-
-    ratio: float
-    low: float
-    high: float
-    bound: float
-    base_seconds: float
-    rounds: int
-    forms: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Ratio, interval and bound on one line."""
-        return (
-            f"controlled / base time {self.ratio:.3f} (95 % interval {self.low:.3f} to "
-            f"{self.high:.3f}, {self.rounds} rounds); floating-point bound {self.bound:.3f}"
-        )
-
-
-def time_under_control(
-    model: nn.Module,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    controller: Controller,
-    repeats: int = 20,
-    batch_size: int = 32,
-) -> ControlCost:
-    """Time the forward calls of rows of text with and without control, in one process.
-
-    Parameters
-    ----------
-    model, tokenizer, rows, batch_size
-        As for `predict`; tokens are made before the clock runs.
-    controller : PIDController
-    repeats : int, at least 1
-
-    Returns
-    -------
-    ControlCost
-
-    Source: Table 5. Departure: interleaved and with an interval.
-    """
-    device = next(model.parameters()).device
-    inputs = [batch.inputs for batch in batches(tokenizer, rows, batch_size, device=device)]
-
-    def call() -> None:
-        with torch.inference_mode():
-            for batch in inputs:
-                model(**batch)
-
-    contexts = {"base": nullcontext, "control": lambda: controller.attached(model)}
-    taken = measure(call, contexts, device, repeats)
-    bound = operations(model, inputs, controller) / operations(model, inputs)
-    forms = tuple(gain.form for kinds in controller.feedback.values() for gain in kinds.values())
-    return ControlCost(
-        *ratio(taken["control"], taken["base"]),
-        bound,
-        float(np.median(taken["base"])),
-        repeats,
-        forms,
-    )

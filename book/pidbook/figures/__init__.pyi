@@ -1,4 +1,5 @@
 from .colours import (
+    ATTACKER as ATTACKER,
     ESTIMATE as ESTIMATE,
     INK as INK,
     LOSS as LOSS,
@@ -6,7 +7,6 @@ from .colours import (
     OURS as OURS,
     PALETTE as PALETTE,
     PAPER as PAPER,
-    SEEN as SEEN,
 )
 from .comparisons import (
     heatmap as heatmap,

@@ -1,4 +1,4 @@
-"""Mathematics of single chapters."""
+"""Mathematics of the chapters: systems, Riccati, Pontryagin, Kalman, broken assumptions."""
 
 from pidlib._doors import lazy_door
 

@@ -17,6 +17,18 @@ from .chains import (
     chain_sweep as chain_sweep,
     quadratic_loss as quadratic_loss,
 )
+from .gains import (
+    diagonal_gains as diagonal_gains,
+    lambdas as lambdas,
+    pair_weights as pair_weights,
+    steady as steady,
+)
+from .kalman import (
+    estimates_over_depth as estimates_over_depth,
+    expected_error as expected_error,
+    parallel_sum as parallel_sum,
+    simulated_errors as simulated_errors,
+)
 from .law_comparison import (
     averaged_law as averaged_law,
     bent_contest as bent_contest,
@@ -44,4 +56,27 @@ from .pontryagin import (
     history_sweep as history_sweep,
     step_bound as step_bound,
     sweep as sweep,
+)
+from .riccati import (
+    RiccatiSolution as RiccatiSolution,
+    cost as cost,
+    dense_solution as dense_solution,
+    riccati as riccati,
+    rollout as rollout,
+)
+from .systems import (
+    LinearSystem as LinearSystem,
+    Trajectory as Trajectory,
+    conditioned_system as conditioned_system,
+    orthogonal_system as orthogonal_system,
+    residual_system as residual_system,
+    rotating_system as rotating_system,
+    simulate as simulate,
+    tilted_bases as tilted_bases,
+)
+from .tucker import (
+    Subspace as Subspace,
+    TuckerMoments as TuckerMoments,
+    energy_off as energy_off,
+    hosvd as hosvd,
 )

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pidlib.theory.gains import alphas, attenuation, generalised_error, predicted_error
-from pidlib.theory.inputs import number
-from pidlib.theory.riccati import riccati
-from pidlib.theory.systems import (
+from pidbook.theory.gains import generalised_error
+from pidbook.theory.riccati import riccati
+from pidbook.theory.systems import (
     LinearSystem,
     ResidualSystem,
     conditioned_system,
@@ -17,6 +16,8 @@ from pidlib.theory.systems import (
     simulate,
     tilted_bases,
 )
+from pidlib.theory.gains import alphas, attenuation, predicted_error
+from pidlib.theory.inputs import number
 
 INPUTS = 40
 
@@ -131,7 +132,7 @@ def leak(system: LinearSystem, z: np.ndarray, c: float) -> Leak:
 
     Examples
     --------
-    >>> from pidlib.theory.systems import orthogonal_system
+    >>> from pidbook.theory.systems import orthogonal_system
     >>> parts = leak(orthogonal_system(6, 2, 4, seed=0), np.ones(6), c=1.0)
     >>> bool(abs(parts.leak).max() < 1e-12)          # orthogonal layers do not leak
     True

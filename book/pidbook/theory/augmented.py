@@ -18,10 +18,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.riccati import DenseSolution, quadratic_program, total_cost
+from pidbook.theory.inputs import inputs_of, layers_of, shaped
+from pidbook.theory.riccati import DenseSolution, quadratic_program, total_cost
+from pidbook.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run_layers
+from pidlib.theory.inputs import choice, control_cost
 from pidlib.theory.subspaces import rank_for
-from pidlib.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run_layers
 
 Gains = tuple[float, float, float]
 

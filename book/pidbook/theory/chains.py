@@ -7,8 +7,8 @@ from functools import partial
 
 import torch
 
+from pidbook.theory.paths import Block, ChainSweep, Path, RunningLoss
 from pidbook.theory.pontryagin import Approximation, gradient_steps
-from pidlib.theory.chains import Block, ChainSweep, Path, RunningLoss
 
 
 def quadratic_loss(Q_state: torch.Tensor, c: float) -> RunningLoss:

@@ -17,10 +17,8 @@ from pidbook.theory.augmented import (
     history_riccati,
     history_rollout,
 )
-from pidlib.theory.gains import alphas
-from pidlib.theory.inputs import number
-from pidlib.theory.riccati import riccati
-from pidlib.theory.systems import (
+from pidbook.theory.riccati import riccati
+from pidbook.theory.systems import (
     HistoryLaw,
     ResidualSystem,
     residual_system,
@@ -28,6 +26,8 @@ from pidlib.theory.systems import (
     run_layers,
     simulate,
 )
+from pidlib.theory.gains import alphas
+from pidlib.theory.inputs import number
 
 SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
 COSTS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000)  # tried on bending networks

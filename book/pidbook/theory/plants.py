@@ -194,7 +194,7 @@ def closed_loop(plant: Plant, gains: tuple[float, float, float], h: float = 0.05
     >>> bool(abs(poles).max() <= 1)
     True
 
-    Source: ours.
+    Source: equations dynamics-plant, dynamics-pid.
     """
     A, B = plant.step(h)
     K_p, K_i, K_d = gains

@@ -1,6 +1,6 @@
 """Pontryagin's principle by successive approximation (MSA), for linear layers.
 
-The relaxed cost of `pidlib.theory.riccati`, solved for one input by sweeps: forward for the
+The relaxed cost of `pidbook.theory.riccati`, solved for one input by sweeps: forward for the
 states, backward for the costates, then better controls.
 """
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pidbook.theory.augmented import Complements, Gains
-from pidlib.theory.inputs import choice, control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.systems import apply, run_layers
+from pidbook.theory.inputs import inputs_of, layers_of, shaped
+from pidbook.theory.systems import apply, run_layers
+from pidlib.theory.inputs import choice, control_cost
 
 
 class Sweep(NamedTuple):

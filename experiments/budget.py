@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import read_result
-from pidlib.io.assets import paper_table
 
 TABLES = ("snli", "mnli", "opt")  # ANLI's rows are attacked already
 TRIAL, COST = "trial-snli-test-minilm-nli.json", "bench-cost.json"
@@ -22,20 +22,18 @@ class Budget(NamedTuple):
     search_hours: float
 
 
-def grid_budget(results: Path, n: int = 1000, times: Path | None = None) -> list[Budget]:
-    """Estimate the cost of the paper's attacks from what was measured.
+def grid_budget(results: Path, n: int = 1000) -> list[Budget]:
+    """Estimate the cost of the paper's attacks on n rows each from what was measured.
 
     A search asks for so many forwards a row; a forward of the model's true size takes so long
-    on the machine of `run bench-cost`. Both are read from result files. Judging under every
+    on one machine. Both are read from result files. Judging under every
     control is left out: it is a few forwards a row.
     """
-    if n < 1:
-        raise ValueError(f"n is {n}; give at least 1 row")
-    trial = read_result(Path(results) / TRIAL)
+    trial = read_result(results / TRIAL)
     recipes = [trial["attacks"][name] for name in trial["configuration"]["recipes"]]
     forwards = sum(r["forwards"] / r["n"] for r in recipes)
     search = sum(r["seconds"] / r["n"] for r in recipes)
-    sizes = read_result(Path(times or results) / COST)["counts"]["sizes"]
+    sizes = read_result(results / COST)["counts"]["sizes"]
     plain = [size for size in sizes if size["layers"] == "published"]  # "all" timed it again
     largest = {s["model"]: s for s in sorted(plain, key=lambda s: s["batch"])}
     grids: dict[str, set[tuple[str, str]]] = {}

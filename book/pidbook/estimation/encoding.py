@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import islice
 
+from pidbook.estimation import Preprocessing
 from pidlib.attacks.inflections import fitting
 from pidlib.data.edits import reworded, word_spans
 from pidlib.data.perturbations import Candidates
-from pidlib.estimation.preprocessing import Preprocessing
 from pidlib.io.assets import word_list
 
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from pidbook.theory.descent import Descent, descend
+from pidbook.theory.paths import ChainSweep, Path, RunningLoss
 from pidlib.hooks import Blocks, Control, uncached
 from pidlib.pid import PIDController
-from pidlib.theory.chains import ChainSweep, Path, RunningLoss
-from pidlib.theory.descent import Descent, descend
 from pidlib.theory.inputs import choice
 from pidlib.tokens import after_first, token_mask
 
@@ -57,7 +57,7 @@ class Pontryagin:
         controls, towards the maximum of the Hamiltonian, damped. `states`: the controlled states,
         along their gradient. The solutions are the same; for small c the others are far slower.
     sweeps, tolerance, memory, step
-        See `pidlib.theory.descent.descend`.
+        See `pidbook.theory.descent.descend`.
     warm : bool, start from the analytic control, else from none
 
     Source: section 2.1, Table 4. Departures: exact costates for the loss with past states; steps

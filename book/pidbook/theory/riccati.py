@@ -19,8 +19,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidlib.theory.inputs import control_cost, inputs_of, layers_of, shaped
-from pidlib.theory.systems import Trajectory, apply, run_layers
+from pidbook.theory.inputs import inputs_of, layers_of, shaped
+from pidbook.theory.systems import Trajectory, apply, run_layers
+from pidlib.theory.inputs import control_cost
 
 ROUNDING = 1e-13  # eigenvalues below this share of the largest, or of c, are read as 0
 

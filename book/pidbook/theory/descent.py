@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pidlib.theory.chains import ChainSweep
+from pidbook.theory.paths import ChainSweep
 
 Evaluate = Callable[[list[Tensor]], ChainSweep]
 Precondition = Callable[[int, Tensor], Tensor]

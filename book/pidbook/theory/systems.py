@@ -10,7 +10,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidlib.theory.inputs import depth, inputs_of, number
+from pidbook.theory.inputs import inputs_of
+from pidlib.theory.inputs import depth, number
 
 PASTS = ("states", "controlled")
 Feedback = Callable[[int, np.ndarray], np.ndarray]

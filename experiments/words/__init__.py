@@ -1,1 +1,0 @@
-"""Trials of what one word does: exact robustness, and changes of meaning."""
