@@ -1,7 +1,5 @@
 """The run under other processors' arithmetic goes on where it stopped and counts what differs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,18 +7,7 @@ import sys
 import pytest
 
 import portable
-from contents import ROOT, in_toc
-from portable import (
-    NUMERIC,
-    SETTINGS,
-    Setting,
-    Unit,
-    row,
-    run_unit,
-    table,
-    unit_paths,
-)
-from runs import project_files
+from portable import SETTINGS, row, run_unit, table
 from suite import Count
 
 
@@ -71,22 +58,6 @@ def test_a_unit_that_broke_off_is_not_kept_as_done(small, tmp_path):
     assert run_unit("plain", "small", [small]).count.passed == 2
 
 
-def test_a_setting_that_the_processor_lacks_is_told_and_not_counted():
-    units = [Unit("01_a", Count(5, 0, 0), [], 2.0)]
-    text = table([row("plain", units), row("skylake", None)])
-    assert "skylake" in text and "this processor cannot run it" in text
-    assert text.endswith("\n5 passed, 0 failed")
-    assert portable.lacking(SETTINGS["plain"]) is False
-    assert portable.lacking(SETTINGS["plain"]._replace(needs="NO_SUCH_FEATURE"))
-
-
-def test_settings_are_five_from_the_plainest_up():
-    assert len(SETTINGS) == 5 and next(iter(SETTINGS)) == "plain"
-    seen = {tuple(sorted(s.environment().items())) for s in SETTINGS.values()}
-    assert len(seen) == 5 and {s.threads for s in SETTINGS.values()} == {1, 2}
-    assert set(Setting._fields) >= {"blas", "torch", "mkl", "onednn", "numpy_without", "threads"}
-
-
 def test_the_plainest_setting_changes_the_arithmetic():
     code = "import numpy, torch; from threadpoolctl import threadpool_info\n"
     code += "blas = [one for one in threadpool_info() if one['user_api'] == 'blas']\n"
@@ -98,28 +69,14 @@ def test_the_plainest_setting_changes_the_arithmetic():
     assert done.stdout.split() in (["DEFAULT", "Katmai"], ["DEFAULT", "Prescott"])  # one kernel
 
 
-def test_units_are_the_chapters_and_the_numeric_tests():
-    units = unit_paths()
-    assert list(units) == [*(path.stem for path in in_toc()), *NUMERIC]
-    assert [path for paths in units.values() for path in paths if not path.exists()] == []
-    assert [name[:2] for name in unit_paths("0[1-7]_*")] == [f"0{k}" for k in range(1, 8)]
+BAD_WORDS = [
+    (["sparc"], "unknown setting 'sparc'"),
+    (["--only", "99_*"], "called '99_*'"),
+    (["plain", "--record"], "only a run of everything"),
+]
 
 
-def test_a_chapter_of_mathematics_does_not_hang_on_the_library_of_models():
-    [path] = [path for path in in_toc() if path.stem.startswith("03_")]
-    files = {str(file.relative_to(ROOT)) for file in project_files(path.read_text())}
-    assert {"book/pidbook/theory/riccati.py", "pidlib/theory/inputs.py"} <= files
-    assert "pidlib/models.py" not in files
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["sparc"], "unknown setting 'sparc'"),
-        (["--only", "99_*"], "called '99_*'"),
-        (["plain", "--record"], "only a run of everything"),
-    ],
-)
+@pytest.mark.parametrize(("words", "says"), BAD_WORDS)
 def test_bad_words_are_named(monkeypatch, capsys, words, says):
     monkeypatch.setattr(sys, "argv", ["portable.py", *words])
     with pytest.raises(SystemExit):

@@ -1,7 +1,5 @@
 """Files are followed through the code of a chapter, and a change of one is seen."""
 
-from __future__ import annotations
-
 import ast
 import re
 
@@ -22,33 +20,33 @@ def shown(*cells: str) -> set[str]:
     return {p.replace("\\", "") for p in [reader.run(ast.parse(c)) for c in cells][-1]}
 
 
-@pytest.mark.parametrize(
-    ("code", "files"),
-    [
-        ("draw(a)", {"a.json"}),
-        ("draw(1)", set()),
-        ("x = a['counts']\ndraw(x)", {"a.json"}),
-        ("x = 2 * a['counts']", set()),
-        ("x = a\nx = 1\ndraw(x)", set()),
-        ("x, y = pair(a)\ndraw(y)", {"a.json"}),
-        ("rows = []\nrows.append(a)\ndraw(rows)", {"a.json"}),
-        ("rows = {}\nrows['k'] = b\ndraw(rows)", {"b.json"}),
-        ("x = 0\nx += a\ndraw(x)", {"a.json"}),
-        ("for k, v in a.items():\n    print(v)", {"a.json"}),
-        ("draw([f(k) for k in a])", {"a.json"}),
-        ("draw([a for a in range(3)])", set()),
-        ("draw(lambda a: a)", set()),
-        ("draw(lambda c: b)", {"b.json"}),
-        ("def f(a):\n    return a\ndraw(f(b))", {"b.json"}),
-        ("def f(c):\n    x = b\n    return x + c\ndraw(f(1))", {"b.json"}),
-        ("n = a['data']['n']\ndraw(n)", set()),
-        ("with open(a) as f:\n    draw(f)", {"a.json"}),
-        ("draw(read_result(RESULTS / f'trial-{one}.json'))", {"trial-[^-/]+.json"}),
-        ("draw(read_outcomes(R / 'attacks' / f'c-{r}.jsonl'))", {"attacks/c-[^-/]+.jsonl"}),
-        ("draw(stored_rows(t, 'c', r, R, 'm'))", {"attacks/c-m-[^-/]+.jsonl"}),
-        ("t = recorded_trials(R)\ndraw(t['snli-test', 'AT'])", {"trial-snli-test-minilm-nli-a2t.json"}),
-    ],
-)  # fmt: skip
+FLOWS = [
+    ("draw(a)", {"a.json"}),
+    ("draw(1)", set()),
+    ("x = a['counts']\ndraw(x)", {"a.json"}),
+    ("x = 2 * a['counts']", set()),
+    ("x = a\nx = 1\ndraw(x)", set()),
+    ("x, y = pair(a)\ndraw(y)", {"a.json"}),
+    ("rows = []\nrows.append(a)\ndraw(rows)", {"a.json"}),
+    ("rows = {}\nrows['k'] = b\ndraw(rows)", {"b.json"}),
+    ("x = 0\nx += a\ndraw(x)", {"a.json"}),
+    ("for k, v in a.items():\n    print(v)", {"a.json"}),
+    ("draw([f(k) for k in a])", {"a.json"}),
+    ("draw([a for a in range(3)])", set()),
+    ("draw(lambda a: a)", set()),
+    ("draw(lambda c: b)", {"b.json"}),
+    ("def f(a):\n    return a\ndraw(f(b))", {"b.json"}),
+    ("def f(c):\n    x = b\n    return x + c\ndraw(f(1))", {"b.json"}),
+    ("n = a['data']['n']\ndraw(n)", set()),
+    ("with open(a) as f:\n    draw(f)", {"a.json"}),
+    ("draw(read_result(RESULTS / f'trial-{one}.json'))", {"trial-[^-/]+.json"}),
+    ("draw(read_outcomes(R / 'attacks' / f'c-{r}.jsonl'))", {"attacks/c-[^-/]+.jsonl"}),
+    ("draw(stored_rows(t, 'c', r, R, 'm'))", {"attacks/c-m-[^-/]+.jsonl"}),
+    ("t = recorded_trials(R)\ndraw(t['snli-test', 'AT'])", {"trial-snli-test-minilm-nli-a2t.json"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "files"), FLOWS)
 def test_files_go_where_names_go(code, files):
     assert shown(READ, code) == files
 

@@ -1,7 +1,5 @@
 """The site that `make book` built, and a browser for it that reaches no other host."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

@@ -4,8 +4,6 @@ A page is loaded once, wide and dark; the other views are made of it by resizing
 What the tests ask of it stands in checks.js.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from itertools import product
@@ -313,9 +311,6 @@ def opened(request, browser, base):
     context.close()
 
 
-both_widths = pytest.mark.parametrize("opened", [WIDE, NARROW], indirect=True)
-
-
 def test_some_page_has_sliders(site):
     assert [name for name in PAGES if '"sliders":[' in (site / f"{name}.html").read_text()]
 
@@ -378,16 +373,6 @@ def test_the_button_turns_the_theme_and_the_next_page_keeps_it(opened):
     assert opened.wrong == []
 
 
-@both_widths
-def test_next_and_previous_lead_through_the_book(opened):
-    page = opened.go(PAGES[0])
-    page.click(".right-next")
-    page.wait_for_url(f"**/{PAGES[1]}.html")
-    page.click(".left-prev")
-    page.wait_for_url(f"**/{PAGES[0]}.html")
-    assert opened.wrong == []
-
-
 @pytest.mark.parametrize(
     ("opened", "from_file"),
     [(WIDE, False), (NARROW, True)],
@@ -404,17 +389,6 @@ def test_search_finds_riccati(opened, site, from_file):
     assert any("03_riccati.html" in url for url in found), found
     page.locator("#search-results ul.search a[href*='03_riccati']").first.click()
     assert page.text_content("article h1").startswith("3. Riccati")
-    assert opened.wrong == []
-
-
-@both_widths
-def test_the_search_field_opens_by_keyboard_and_finds(opened):
-    page = opened.go("book/glossary")
-    page.keyboard.press("Control+k")
-    page.locator("dialog[open] input[type=search]").fill("Riccati")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/search.html?q=Riccati*")
-    page.wait_for_selector("#search-results ul.search a")
     assert opened.wrong == []
 
 

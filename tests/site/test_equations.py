@@ -1,7 +1,5 @@
 """The mathematics modules and the pages name the same equations; every erratum is gathered."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections import Counter
@@ -111,13 +109,3 @@ def test_glossary_is_in_order_and_leads_to_chapters():
         t for t, text in glossary().items() if "../notebooks/" not in text and "{term}" not in text
     ]
     assert lost == []
-
-
-@pytest.mark.parametrize(
-    "term",
-    ["state", "gain", "Riccati recursion", "subspace", "attack recipe", "robust accuracy", "placebo",
-     "adaptive attack", "transfer", "innovation", "Kalman filter", "terminal cost", "LoRA",
-     "adversarial training", "Holm's rule", "Wilson interval", "Wiener filter", "McNemar's test"],
-)  # fmt: skip
-def test_glossary_has_the_words_of_the_field(term):
-    assert term in glossary()

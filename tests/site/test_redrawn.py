@@ -1,7 +1,5 @@
 """What `The paper, redrawn` says in words is what the tables and the result files hold."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,9 +1,6 @@
 """The pages that are made when the site is built show what they are made of."""
 
-from __future__ import annotations
-
 import inspect
-import json
 import re
 
 import pytest
@@ -95,44 +92,6 @@ def test_text_of_docstrings_is_no_markup():
     assert api_pages.source("theorem-one") == ":prf:ref:`theorem-one`"
 
 
-GOOD = """
-Share of a part.
-
-Parameters
-----------
-part, whole : Proportion or None
-*more : float
-    What else | there is.
-
-Returns
--------
-float
-
-Examples
---------
->>> 2 * "|"
-'||'
-
-Source: ours; equation
-gains-alpha.
-"""
-
-
-def test_a_docstring_is_shown_whole():
-    text = "\n".join(api_pages.docstring("function", GOOD))
-    linked = "`Proportion <pidlib.evaluation.Proportion>` or None"
-    for part in (f"**part, whole** ({linked})", r"**\*more** (*float*)", r"What else \| there is."):
-        assert part in text
-    assert ">>> 2 * \"|\"\n'||'" in text
-    assert text.endswith("*Source:* ours; equation :eq:`gains-alpha`.\n")
-    assert ":returns: *float*" in text
-
-
-def test_formulas_of_a_module_are_set_off():
-    text = "\n".join(api_pages.docstring("module", "Laws, with\n\n    u_ = *x*\n\nand more."))
-    assert "::\n\n    u_ = *x*\n\nand more." in text
-
-
 def test_exercises_are_listed_and_lead_to_their_place(site):
     rows = soup(site, "book/exercises").select("article table tbody tr")
     every = {task.name: task for one in chapters.chapters() for task in one.exercises}
@@ -156,12 +115,3 @@ def test_status_has_a_row_for_each_chapter(site):
         assert cells[0].a["href"] == f"../notebooks/{one.stem}.html"
         have = [int(cell.get_text()) for cell in cells[3:6]]
         assert have == [one.cells, one.figures, len(one.exercises)]
-
-
-def test_every_result_file_is_listed_with_its_command(site):
-    text = soup(site, "book/measured").article.get_text()
-    paths = list((ROOT / "book/results").glob("*.json"))
-    assert paths
-    for path in paths:
-        assert path.stem in text
-        assert json.loads(path.read_text())["command"] in text

@@ -1,7 +1,5 @@
 """Every page is there, whole, and asks no other host for anything."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -11,7 +9,6 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from PIL import Image
 
@@ -20,11 +17,11 @@ from contents import MOVED, ROOT, in_toc, pages
 from experiments.budget import grid_budget
 from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
-from hero import SWITCH, TRIAL, chosen, right
-from pidbook.evaluation.contrast import RESULT, contrast_accuracy
+from hero import SWITCH, TRIAL, chosen
+from pidbook.evaluation.contrast import RESULT
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import answers, gains_over_none
+from pidbook.evaluation.trial_results import gains_over_none
 from sources import RESULTS, files_of
 
 PAGES = pages()
@@ -52,15 +49,11 @@ def ids(page: str) -> Counter[str]:
 
 
 @each_page
-def test_page_is_built_with_one_title(site, page):
+def test_page_is_built_small_with_one_title(site, page):
+    assert (site / f"{page}.html").stat().st_size < LARGEST
     assert len(soup(page).select("article h1")) == 1
     assert soup(page).title.text.strip()
     assert soup(page).html["lang"] == "en"
-
-
-@each_page
-def test_page_is_small_enough(site, page):
-    assert (site / f"{page}.html").stat().st_size < LARGEST
 
 
 @each_page
@@ -155,13 +148,8 @@ def has_data(figure) -> bool:
     return "book-plotly" in figure["class"] or bool(figure.find(id=re.compile("tick_1$")))
 
 
-def test_a_diagram_is_told_from_a_figure():
-    first, *_ = soup("notebooks/01_dynamics").select(".book-svg")
-    box = BeautifulSoup(str(first), "lxml").select_one(".book-svg")
-    assert has_data(box)
-    for tag in box.find_all(id=re.compile("tick_")):
-        tag.decompose()
-    assert not has_data(box)
+def test_the_axes_of_a_drawing_are_seen():
+    assert has_data(soup("notebooks/01_dynamics").select_one(".book-svg"))
 
 
 @each_page
@@ -203,11 +191,6 @@ def test_the_whole_site_is_light(site):
     assert sum(path.stat().st_size for path in files) < 40_000_000
 
 
-@pytest.mark.parametrize("name", ["plotly.min.js", "mathjax/tex-mml-chtml.js", "book.css"])
-def test_local_copies_are_there(site, name):
-    assert (site / "_static" / name).stat().st_size > 1000
-
-
 def tables(page: str) -> list[list[list[str]]]:
     """Cells of the bodies of a page's tables of numbers."""
     return [
@@ -229,23 +212,9 @@ def test_the_front_page_opens_with_a_pair_that_the_record_holds(site):
         for panel in page.select(".hero-panel")
     ]
     assert ticked == [[example["label"]]] * len(shown)
-    given = [panel.select_one("li.given")["class"][0] for panel in page.select(".hero-panel")]
-    assert given == ["bad", "good", "good", "bad"]
     counts = result["counts"]
     numbers = [counts["turned"], *list(counts["right"].values())[1:], counts["adaptive turned"]]
     assert [str(n) in page.select_one(".hero-counts").get_text() for n in numbers] == [True] * 6
-
-
-def test_the_showcase_counts_its_examples():
-    result = read_result(RESULTS / "showcase-captions-minilm-nli.json")
-    examples = result["examples"]
-    assert len(examples) == result["counts"]["turned"]
-    for name, n in result["counts"]["right"].items():
-        assert sum(right(example["after"][name], example) for example in examples) == n
-    assert not any(right(example["after"]["none"], example) for example in examples)
-    seen = [example for example in examples if example["adaptive after"] is not None]
-    assert len(seen) == result["counts"]["adaptive turned"]
-    assert not any(right(example["adaptive after"], example) for example in seen)
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
@@ -303,45 +272,29 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     tried, encoded, trial, result = (read_result(RESULTS / name) for name in (*SOURCES, RESULT))
     bare = {k: v for r in (tried, trial, result) for k, v in r["counts"]["none"].items()}
     names = {"P-D 99 %": trial, "Terminal both": trial, "encoding": encoded}
-    assert encoded["counts"]["none"]["clean"] == bare["clean"]
     changes = [
         {k: c for r in (tried, result) for k, c in gains_over_none(r, name).items()}
         | {"clean": gains_over_none(whole, name)["clean"]}
         for name, whole in names.items()
     ]
     shown = table_of("book/intro", "every swap tried").select("tr")
-    assert len(shown) == len(sets)
     for key, row in zip(sets, shown, strict=True):
         level, *lost, n = [cell.get_text() for cell in row.select("th, td")][1:]
         assert level == f"{100 * bare[key]['right'] / bare[key]['n']:.1f} %"
         gains = [f"{100 * change[key].gain:+.1f}".replace("-", "−") for change in changes]
         assert [text.split(" [")[0] for text in lost] == gains
         assert n == ", ".join(dict.fromkeys(f"{change[key].n:,}" for change in changes))
+    # the words beneath it
     gained = [change[SWAPS].interval()[0] > 0 for change in changes]
     assert gained == [False, True, True] and [c[SWAPS].n for c in changes] == [1000, 500, 1000]
-    kept = [
-        exact["right"] / exact["n"] for exact in (bare[SWAPS], tried["counts"]["encoding"][SWAPS])
-    ]
-    assert [f"{100 * share:.0f}" for share in kept] == ["23", "28"]  # as the verdict says
-    half = [answers(tried, c, SWAPS)[:500].mean() for c in ("Terminal both", "none")]
-    assert [f"{100 * share:.0f}" for share in half] == ["31", "23"]  # and these
-    other = read_result(RESULTS / "exact-snli-test-minilm-nli-with-wordnet.json")
-    assert other["lists"] == tried["lists"]  # the same attack
-    assert all(of[SWAPS]["right"] < bare[SWAPS]["right"] for of in other["counts"].values())
-    lost = [f"{100 * changes[2][k].gain:.1f}" for k in ("counterfactual", "clean")]
-    assert lost == ["-2.4", "-1.2"]  # the verdict says it
     fair = read_result(RESULTS / TRIAL)
-    attacked = {r: recorded_trial(fair, r) for r in fair["configuration"]["recipes"]}
-    assert sum(t.beyond("noise")[1] > 0 for t in attacked.values()) == 3  # "three of the four"
-    seen = gains_over_none(names["Terminal both"], "Terminal both")
-    gained = [seen[f"adaptive {r}"].interval()[0] > 0 for r in attacked]
-    assert gained.count(True) == 3  # the estimate, seen
-    worst = read_result(RESULTS / "worst-snli-test-minilm-nli.json")["counts"]
-    three = "none", "encoding", "Terminal both"
-    assert [worst[c]["worst"] for c in three] == [{"right": k, "n": 300} for k in (0, 0, 1)]
+    recipes = fair["configuration"]["recipes"]
+    attacked = [recorded_trial(fair, recipe) for recipe in recipes]
+    assert sum(one.beyond("noise")[1] > 0 for one in attacked) == 3  # of the four
+    seen = gains_over_none(trial, "Terminal both")
+    assert sum(seen[f"adaptive {recipe}"].interval()[0] > 0 for recipe in recipes) == 3
     for key in sets[2:]:  # as the figure's title says
         assert all(change[key].interval()[1] < 0 for change in changes[:2])
-    assert changes[2]["edited"].interval()[1] > 0 > changes[2]["counterfactual"].interval()[1]
 
 
 def test_front_page_tells_of_the_other_laws(site):
@@ -378,23 +331,6 @@ def test_front_page_adds_up_the_reading_times_of_the_chapters(site):
     assert abs(60 * int(told[1]) + (30 if told[2] else 0) - minutes) <= 15
 
 
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        ("book/intro", []),  # which has a picture
-        ("book/claims", ["P-D 99 %"]),
-        ("notebooks/10_robustness", []),  # which have the shares themselves
-        ("notebooks/11_schemes", []),
-        ("notebooks/14_what_gains", []),
-    ],
-)
-def test_pages_that_speak_of_gains_say_the_accuracy_on_the_contrast_set(site, page, names):
-    recorded = read_result(RESULTS / RESULT)
-    text = re.sub(r"\s+", " ", soup(page).select_one("article").get_text())
-    assert [name for name in names if contrast_accuracy(recorded, name) not in text] == []
-    assert "no clean cost is shown" not in text
-
-
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_figure_drawn_from_result_files_says_so(site, page):
     notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
@@ -415,13 +351,6 @@ def test_every_figure_drawn_from_result_files_says_so(site, page):
             told += [f"seed {result['seed']}", f"torch {result['versions']['torch']}"]
             assert [one for one in told if one not in text] == []
         assert f"tools/notebooks.py run {page}.ipynb" in text
-
-
-@each_page
-def test_no_launch_button_without_an_address(site, page):
-    address = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    buttons = soup(page).select(".dropdown-launch-buttons")
-    assert bool(buttons) == bool(address and page.startswith("notebooks/"))
 
 
 def test_reliability_page_shows_the_recorded_faults_and_scale(site):

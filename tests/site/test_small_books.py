@@ -1,7 +1,5 @@
 """Books of one chapter, built strictly: launch buttons, and provenance that is stale."""
 
-from __future__ import annotations
-
 import shutil
 
 import nbformat

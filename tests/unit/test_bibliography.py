@@ -1,7 +1,5 @@
 """The bibliography holds what the pages cite, whole, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The cost of the paper's grid follows from the recorded counts and times."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

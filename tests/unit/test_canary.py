@@ -1,16 +1,10 @@
 """What the canary reads and tells: ranges, pins, versions, outcomes of tests, the table."""
 
-from __future__ import annotations
-
-import json
-import re
-
-import pytest
 from packaging.requirements import Requirement
 
 import canary
 import chapter_pages
-from contents import ROOT, add_record, read_record
+from contents import ROOT
 
 
 def row(**changes):
@@ -42,28 +36,9 @@ def test_pins_are_read_by_normalised_name():
 def test_every_range_of_the_library_has_a_pin_within_it():
     pinned = canary.pins((ROOT / "requirements.txt").read_text())
     needs = [Requirement(need) for need in canary.needs(canary.project(), canary.EXTRAS)]
-    wrong = [
-        str(need)
-        for need in needs
-        if not need.specifier.contains(pinned[canary.canonicalize_name(need.name)])
-    ]
-    assert len(needs) > 20 and wrong == []
-
-
-def test_no_cap_binds_the_library_but_the_next_major_transformers():
-    project = canary.project()
-    capped = {
-        Requirement(need).name
-        for need in canary.needs(project)
-        if "<" in str(Requirement(need).specifier)
-    }
-    assert capped == {"transformers"}
-    free = next(n for n in map(Requirement, canary.needs(project)) if n.name == "transformers")
-    assert free.specifier.contains("5.99") and not free.specifier.contains("6.0")
-    attacks = map(Requirement, project["optional-dependencies"]["attacks"])
-    ranges = {need.name: need.specifier for need in attacks}
-    assert not ranges["transformers"].contains("5.0.0")
-    assert not ranges["huggingface_hub"].contains("1.0.0")
+    assert len(needs) > 20
+    for need in needs:
+        assert need.specifier.contains(pinned[canary.canonicalize_name(need.name)]), need
 
 
 def test_versions_are_compared_as_versions():
@@ -76,11 +51,11 @@ def test_versions_are_compared_as_versions():
     assert typer["held_back_from"] == "0.12"  # as text it would come before 0.9
 
 
-REPORT = """<testsuites><testsuite>
+REPORT = f"""<testsuites><testsuite>
 <testcase classname="tests.unit.test_a" name="test_good"/>
 <testcase classname="tests.unit.test_a" name="test_away"><skipped message="no data"/></testcase>
 <testcase classname="tests.unit.test_a" name="test_bad">
-  <failure message="AssertionError: 1 is not 2&#10;more">E assert 1 == 2</failure></testcase>
+  <failure message="AssertionError: {canary.ROOT}/a is not b&#10;more">E assert 1 == 2</failure></testcase>
 <testcase classname="tests.unit.test_a" name="test_attack">
   <failure message="attacks need TextAttack">E  ModuleNotFoundError: No module named 'nltk'
 E  ModuleNotFoundError: attacks need TextAttack</failure></testcase>
@@ -96,37 +71,13 @@ E  ModuleNotFoundError: attacks need TextAttack</failure></testcase>
 
 def test_what_needs_an_absent_extra_is_left_out_and_nothing_else(tmp_path):
     path = tmp_path / "tests.xml"
-    path.write_text(REPORT)
+    path.write_text(REPORT)  # and addresses of the checkout are told from its root
     seen = canary.outcomes(path)
     assert (seen["passed"], seen["skipped"], seen["left_out"]) == (1, 1, {"attacks": 3})
     assert seen["failed"] == {
-        "tests.unit.test_a.test_bad": "AssertionError: 1 is not 2",
+        "tests.unit.test_a.test_bad": "AssertionError: a is not b",
         "tests.unit.test_a.test_lost": "ModuleNotFoundError",
     }
-
-
-def test_the_tests_make_models_ready_in_a_cache_of_their_own(tmp_path, monkeypatch):
-    seen = {}
-
-    def run_pytest(arguments, report, env, python):
-        seen.update(env)
-        report.write_text(REPORT)
-        return canary.subprocess.CompletedProcess(arguments, 1)
-
-    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
-    monkeypatch.setattr(canary, "run_pytest", run_pytest)
-    assert canary.run_tests(tmp_path)[0]["passed"] == 1
-    assert seen["XDG_CACHE_HOME"] == str(tmp_path / "cache") and (tmp_path / "cache").is_dir()
-
-
-def test_an_environment_of_another_day_is_installed_anew(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(canary.subprocess, "run", lambda *_, **__: (tmp_path / "env").mkdir())
-    monkeypatch.setattr(canary, "pip", lambda place, *words: calls.append(words))
-    for day in ("2026-01-02", "2026-01-02", "2026-01-03"):
-        monkeypatch.setattr(canary, "today", lambda day=day: day)
-        canary.install("python3", tmp_path / "env", ["numpy"])
-    assert len([words for words in calls if "numpy" in words]) == 2
 
 
 def test_a_python_that_is_not_there_or_does_not_run_is_none(tmp_path, monkeypatch):
@@ -136,16 +87,6 @@ def test_a_python_that_is_not_there_or_does_not_run_is_none(tmp_path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert canary.version_of("python3.99") is None
     assert canary.version_of("python3.98") is None
-
-
-def test_each_python_is_recorded_by_itself(tmp_path):
-    path = tmp_path / "canary.json"
-    add_record(path, "3.11", run("3.11.7"))
-    add_record(path, "3.9", run("3.9.1"))
-    add_record(path, "3.11", run("3.11.8"))
-    held = read_record(path)
-    assert list(held) == ["3.9", "3.11"] and held["3.11"]["python"] == "3.11.8"
-    assert [one.name for one in tmp_path.iterdir()] == ["canary.json"]
 
 
 def test_a_python_recorded_today_is_not_tried_again(tmp_path, monkeypatch, capsys):
@@ -183,35 +124,7 @@ def test_the_table_tells_which_pythons_a_version_passed_on():
     assert "| 2.14.0 (2.14.1 exists) | 3.12 |" in text
 
 
-def test_what_is_recorded_is_of_the_librarys_requirements():
-    held = json.loads(canary.RECORD.read_text())
-    names = [Requirement(need).name for need in canary.needs(canary.project())]
-    assert held
-    for python, one in held.items():
-        assert canary.short(one["python"]) == python
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"]) and one["passed"] > 0
-        tried = [line["package"] for line in one["packages"]]
-        assert tried == [name for name in names if name in tried]
-        untried = [name for name in names if name not in tried]
-        assert all(name in chapter_pages.canary().splitlines()[-1] for name in untried)
-        for line in one["packages"]:
-            assert Requirement(f"{line['package']}{line['range']}").specifier.contains(
-                line["tried"]
-            )
-    assert chapter_pages.canary().count("\n| torch |") >= 1
-
-
-@pytest.mark.parametrize("name", sorted(canary.ABSENT))
-def test_modules_left_out_are_of_no_extra_that_is_installed(name):
-    here = canary.needs(canary.project(), canary.EXTRAS)
-    assert name.replace("_", "-") not in {
-        canary.canonicalize_name(Requirement(n).name) for n in here
-    }
-
-
-def test_a_failure_is_told_without_the_address_of_the_checkout(tmp_path):
-    path = tmp_path / "tests.xml"
-    failure = f'<failure message="[{canary.ROOT}/bin/python] ended with 2">text</failure>'
-    case = f'<testcase classname="tests.a" name="test_b">{failure}</testcase>'
-    path.write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")
-    assert canary.outcomes(path)["failed"] == {"tests.a.test_b": "[bin/python] ended with 2"}
+def test_modules_left_out_are_of_no_extra_that_is_installed():
+    needs = map(Requirement, canary.needs(canary.project(), canary.EXTRAS))
+    here = {canary.canonicalize_name(need.name) for need in needs}
+    assert not here & {name.replace("_", "-") for name in canary.ABSENT}

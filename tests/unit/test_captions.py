@@ -1,22 +1,11 @@
 """The caption pairs that ship, and their lexicon."""
 
-from __future__ import annotations
-
 import re
-from collections import Counter
 
 from pidlib.data.lexicon import FORMS, Lexicon
 from pidlib.data.nli import SPLITS, fingerprint, load_nli
 
 SIZES = {"train": 20_000, "validation": 2_000, "test": 5_000}
-
-
-def test_keys_and_balance_of_prefixes():
-    rows = load_nli("captions", "validation", 500).to_list()
-    assert {tuple(row) for row in rows} == {("premise", "hypothesis", "label")}
-    for n in (3, 100, 301, len(rows)):
-        counts = Counter(row["label"] for row in rows[:n])
-        assert max(counts.values()) - min(counts.values()) <= 1
 
 
 def test_all_that_ships_is_as_it_was_recorded():
@@ -29,22 +18,6 @@ def test_all_that_ships_is_as_it_was_recorded():
         "validation": "9a4106d4d62fbb9e",
         "test": "7eb19726ace68350",
     }
-
-
-def test_every_hypothesis_occurs_once_under_each_label():
-    rows = load_nli("captions", "test", 180 * 3)
-    labels = {}
-    for row in rows:
-        labels.setdefault(row["hypothesis"], []).append(row["label"])
-    assert all(sorted(found) == [0, 1, 2] for found in labels.values())
-
-
-def test_english_form():
-    for row in load_nli("captions", "train", 1500):
-        for text in (row["premise"], row["hypothesis"]):
-            assert re.fullmatch(r"[A-Z][a-z]*,? [a-z ,]+\.", text), text
-            assert not re.search(r"\ba [aeiou]|\ban [^aeiou]|  ", text.lower()), text
-            assert not re.search(r"\b(\w+) \1\b", text), text
 
 
 def test_no_word_has_two_meanings():
@@ -72,14 +45,3 @@ def test_lexicon_names_are_known():
     for entry in lexicon.concepts.values():
         for key in ("parents", "subjects", "objects", "places"):
             assert set(entry.get(key, [])) <= set(lexicon.concepts)
-
-
-def test_captions_leave_synonyms_for_the_attack():
-    lexicon = Lexicon.load()
-    used = Counter()
-    for row in load_nli("captions", "train", 1500):
-        used.update(re.findall("[a-z]+", f"{row['premise']} {row['hypothesis']}".lower()))
-    content = {word: k for word, k in used.items() if word in lexicon.words}
-    unseen = {word for word in lexicon.words if word not in used}
-    swappable = sum(k for word, k in content.items() if set(lexicon.synonyms(word)) & unseen)
-    assert swappable / sum(content.values()) > 0.6

@@ -1,12 +1,10 @@
 """One-word edits follow their rules, and the recorded check agrees with itself."""
 
 import re
-from collections import Counter
-from pathlib import Path
 
-import numpy as np
 import pytest
 
+from contents import RESULTS
 from pidbook.evaluation.contrast import (
     KINDS,
     RESULT,
@@ -19,13 +17,9 @@ from pidbook.evaluation.contrast import (
 )
 from pidbook.evaluation.contrast_rows import ENTAILED, before, contrasts, edited
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import answers, gains_over_none
-from pidlib.attacks.outcomes import read_outcomes
+from pidbook.evaluation.trial_results import gains_over_none
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
-
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "book" / "results"
 
 
 def row(premise, hypothesis, label=ENTAILED):
@@ -69,26 +63,26 @@ def test_a_number_grows_and_keeps_its_capital(wordnet):
     assert "number" not in made([row("Ten dogs run .", "Ten dogs run fast .")], wordnet)
 
 
-@pytest.mark.parametrize(
-    ("kind", "premise", "hypothesis", "allowed"),
-    [
-        ("colour", "A red car .", "A red thing .", "blue green yellow black white brown pink "
-         "purple"),  # no "a orange"
-        ("colour", "A car .", "A red thing .", ""),  # the premise does not say it
-        ("sex", "A man with his dog .", "A man is outside .", "woman"),
-        ("sex", "A man and his daughter .", "A man is outside .", ""),  # the other is there too
-        ("sex", "A person runs .", "A man is outside .", ""),
-        ("action", "A cat sits and sleeps .", "A cat is sitting .", "standing lying kneeling "
-         "running walking jumping swimming climbing"),
-        ("action", "A cat rests .", "A cat is sitting .", ""),
-        ("contrary", "A cat in a park .", "A cat is outside .", "inside indoors"),
-        ("contrary", "A cat outside , one inside .", "A cat is outside .", "indoors"),
-        ("thing", "He plays a guitar .", "It is a guitar .", "violin"),
-        ("thing", "A guitar by a violin .", "It is a guitar .", ""),
-        ("thing", "A violin and a ukulele .", "It is a violin .", ""),  # which is a guitar
-        ("thing", "An instrument .", "It is an instrument .", ""),
-    ],
-)  # fmt: skip
+RULES = [
+    ("colour", "A red car .", "A red thing .", "blue green yellow black white brown pink "
+     "purple"),  # no "a orange"
+    ("colour", "A car .", "A red thing .", ""),  # the premise does not say it
+    ("sex", "A man with his dog .", "A man is outside .", "woman"),
+    ("sex", "A man and his daughter .", "A man is outside .", ""),  # the other is there too
+    ("sex", "A person runs .", "A man is outside .", ""),
+    ("action", "A cat sits and sleeps .", "A cat is sitting .", "standing lying kneeling "
+     "running walking jumping swimming climbing"),
+    ("action", "A cat rests .", "A cat is sitting .", ""),
+    ("contrary", "A cat in a park .", "A cat is outside .", "inside indoors"),
+    ("contrary", "A cat outside , one inside .", "A cat is outside .", "indoors"),
+    ("thing", "He plays a guitar .", "It is a guitar .", "violin"),
+    ("thing", "A guitar by a violin .", "It is a guitar .", ""),
+    ("thing", "A violin and a ukulele .", "It is a violin .", ""),  # which is a guitar
+    ("thing", "An instrument .", "It is an instrument .", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "premise", "hypothesis", "allowed"), RULES)
 def test_each_kind_takes_what_its_rule_allows(wordnet, kind, premise, hypothesis, allowed):
     spoken = [row(f"A violin , a guitar and an instrument {k} .", "", 1) for k in range(5)]
     rows = [row(premise, hypothesis), *spoken]
@@ -140,41 +134,14 @@ def recorded():
     return read_result(RESULTS / RESULT)
 
 
-def test_the_record_agrees_with_its_counts(recorded):
-    sets, made = recorded["data"]["sets"], edits_of(recorded)
-    assert len(recorded["counts"]) == 10
-    assert set(recorded["counts"]) == set(recorded["contenders"])
-    for name, of in recorded["counts"].items():
-        for key, count in of.items():
-            assert count["n"] == sets[key]["n"]
-            assert count["right"] == answers(recorded, name, key).sum()
-        if name == "none":
-            continue
+def test_gains_by_kind_by_text_and_by_row_add_up(recorded):
+    made = edits_of(recorded)
+    for name in recorded["counts"].keys() - {"none"}:
         kinds, whole = by_kind(recorded, name), gains_over_none(recorded, name)["edited"]
         for group in (KINDS, TEXTS):
             assert sum(kinds[key].n for key in group) == len(made)
             assert sum(kinds[key].lost for key in group) == whole.lost
         assert of_rows(recorded, name).n == len({one.id for one in made})
-    assert recorded["data"]["read_by_adapter"] == sets["counterfactual"]["n"]  # all of them
-    assert len(made) >= 1000 and min(Counter(one.kind for one in made).values()) >= 100
-    assert made == sorted(made, key=lambda one: (one.id, TEXTS.index(one.text),
-                                                 KINDS.index(one.kind)))  # fmt: skip
-    assert min(one.id for one in made) >= recorded["configuration"]["after"]
-
-
-def test_the_contenders_are_those_of_the_exact_trial_and_of_the_recorded_attacks(recorded):
-    attacked = {"P-D 99 %", "Terminal both", "Wiener synonyms", "fine-tuned", "spelling"}
-    exact = read_result(RESULTS / "exact-snli-test-minilm-nli.json")["contenders"]
-    assert set(exact) == set(recorded["contenders"])
-    for name, summary in recorded["contenders"].items():
-        assert exact[name]["summary"] == (summary or "")
-        if name in attacked:
-            part = re.sub(r"[ %]+", "-", name).strip("-")
-            log = RESULTS / "attacks" / f"snli-test-minilm-nli-adaptive-textfooler-{part}.jsonl"
-            seen = read_outcomes(log).header["configuration"]["about"]["control"]
-            # another processor trains another copy: the last digits are its weights
-            cut = -8 if name == "fine-tuned" else None
-            assert seen[:cut] == summary[:cut]
 
 
 def test_what_a_sentence_says_is_what_was_counted(recorded):
@@ -187,19 +154,13 @@ def test_what_a_sentence_says_is_what_was_counted(recorded):
     assert re.findall(r"n = ([\d,]+)", sentence) == [f"{own['n']:,}" for own, _ in sets]
 
 
-def test_real_rows_are_the_recorded_ones(recorded, real_data):
-    trial = recorded["configuration"]
-    rows = [dict(one) for one in load_nli(trial["data"])]
-    made, sets = edits_of(recorded), recorded["data"]["sets"]
-    assert fingerprint(edited(rows, made)) == sets["edited"]["sha256"] == recorded["data"]["sha256"]
-    assert fingerprint(before(rows, made)) == sets["before"]["sha256"]
-    assert fingerprint(rows[trial["after"] :]) == sets["ordinary"]["sha256"]
-
-
 def test_real_rows_give_the_recorded_edits(recorded, real_data, wordnet_files):
     trial, source = recorded["configuration"], WordNet(wordnet_files)
     rows, made = [dict(one) for one in load_nli(trial["data"])], edits_of(recorded)
+    sets = {name: of["sha256"] for name, of in recorded["data"]["sets"].items()}
     assert source.files_sha256 == recorded["data"]["wordnet"]
     assert contrasts(rows, range(trial["after"], len(rows)), source, trial["seed"]) == made
-    labels = np.array([rows[one.id]["label"] for one in made if one.text == "hypothesis"])
-    assert (labels == ENTAILED).all()
+    assert fingerprint(edited(rows, made)) == sets["edited"] == recorded["data"]["sha256"]
+    assert fingerprint(before(rows, made)) == sets["before"]
+    assert fingerprint(rows[trial["after"] :]) == sets["ordinary"]
+    assert {rows[one.id]["label"] for one in made if one.text == "hypothesis"} == {ENTAILED}

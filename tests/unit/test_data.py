@@ -31,59 +31,48 @@ def test_captions_need_no_folder(monkeypatch):
     assert len(rows) == 12 and set(rows["label"]) <= {0, 1, 2}
 
 
-@pytest.mark.parametrize(
-    ("split", "n", "error", "message"),
-    [
-        ("dev", None, ValueError, "'dev'.*train, validation, test"),
-        ("test", 5001, ValueError, "5001.*5000"),
-        ("test", True, ValueError, "n is True"),
-        ("test", 2.5, TypeError, "float"),
-    ],
-)
-def test_captions_that_there_are_not(split, n, error, message):
+ABSENT = [
+    (("captions", "dev"), ValueError, "'dev'.*train, validation, test"),
+    (("captions", "test", 5001), ValueError, "5001.*5000"),
+    (("captions", "test", True), ValueError, "n is True"),
+    (("captions", "test", 2.5), TypeError, "float"),
+    (("other",), FileNotFoundError, r"no file other\.jsonl.*mine"),
+    (("mine", None, 0), ValueError, "n is 0"),
+    (("mine", "test"), ValueError, "no splits"),
+    (("someone/something",), ValueError, "name its split"),
+]
+
+
+@pytest.mark.parametrize(("asked", "error", "message"), ABSENT)
+def test_what_there_is_not_is_named(folder, asked, error, message):
     with pytest.raises(error, match=message):
-        load_nli("captions", split, n)
+        load_nli(*asked)
 
 
-def test_a_missing_variable_is_named(monkeypatch):
+def test_a_missing_folder_is_named(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(FileNotFoundError, match="PIDLIB_DATA_DIR.*not set.*captions"):
         load_nli("snli-test")
-
-
-def test_a_missing_folder_and_a_missing_file(folder, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"no file other\.jsonl.*mine"):
-        load_nli("other")
-    monkeypatch.setenv(VARIABLE, str(folder / "nowhere"))
+    monkeypatch.setenv(VARIABLE, "/nowhere")
     with pytest.raises(FileNotFoundError, match="nowhere is not a folder"):
         load_nli("mine")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"premise": "a", "hypothesis": "b", "label": 3}', "line 2: label 3 is not 0, 1 or 2"),
-        ('{"premise": "a", "label": 1}', "line 2.*hypothesis"),
-        ('{"premise": "a", "hypo', "line 2.*JSON"),
-        ("[1, 2]", "line 2"),
-    ],
-)
-def test_a_broken_line_is_named(folder, line, message):
-    (folder / "broken.jsonl").write_text(json.dumps(ROW) + "\n" + line + "\n")
+BROKEN = [
+    ("\n", "no rows"),
+    ('\n{"premise": "a", "hypothesis": "b", "label": 3}', "line 2: label 3 is not 0, 1 or 2"),
+    ('\n{"premise": "a", "label": 1}', "line 2.*hypothesis"),
+    ('\n{"premise": "a", "hypo', "line 2.*JSON"),
+    ("\n[1, 2]", "line 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_a_broken_file_is_named(folder, text, message):
+    first = "" if text == "\n" else json.dumps(ROW)
+    (folder / "broken.jsonl").write_text(f"{first}{text}\n")
     with pytest.raises(ValueError, match=message):
         load_nli("broken")
-
-
-def test_empty_and_impossible_requests(folder):
-    (folder / "empty.jsonl").write_text("\n")
-    with pytest.raises(ValueError, match="no rows"):
-        load_nli("empty")
-    with pytest.raises(ValueError, match="n is 0"):
-        load_nli("mine", n=0)
-    with pytest.raises(ValueError, match="no splits"):
-        load_nli("mine", split="test")
-    with pytest.raises(ValueError, match="name its split"):
-        load_nli("someone/something")
 
 
 def test_hold_out_shares_no_premise(folder):

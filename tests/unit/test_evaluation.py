@@ -32,12 +32,6 @@ def test_the_interval_covers_as_promised(share):
     assert 0.93 < inside < 0.97
 
 
-def test_impossible_counts():
-    for right, n in [(-1, 3), (4, 3), (0, 0)]:
-        with pytest.raises(ValueError, match="make no proportion"):
-            Proportion(right, n)
-
-
 def test_exact_test_by_hand():
     first = np.array([True] * 5 + [False] * 20)
     second = np.array([False] * 1 + [True] * 16 + [False] * 8)
@@ -53,11 +47,8 @@ def score_of(gain: float, won: int, lost: int, n: int) -> float:
     """Score statistic of a gain by maximising the likelihood numerically, as a second method."""
 
     def deviance(lose: float) -> float:
-        return (
-            -xlogy(won, lose + gain)
-            - xlogy(lost, lose)
-            - xlogy(n - won - lost, 1 - 2 * lose - gain)
-        )
+        same = xlogy(n - won - lost, 1 - 2 * lose - gain)
+        return -xlogy(won, lose + gain) - xlogy(lost, lose) - same
 
     ends = max(0.0, -gain), (1 - gain) / 2
     lose = minimize_scalar(deviance, bounds=ends, method="bounded", options={"xatol": 1e-12}).x
@@ -116,23 +107,11 @@ def test_holms_correction(p):
 
 
 def test_the_word_is_that_of_the_exact_test_after_correction():
-    pairs = {
-        "a": Paired(9, 1, 100, 0.0215),
-        "b": Paired(1, 9, 100, 0.0215),
-        "c": Paired(4, 4, 2000, 1),
-    }
-    assert conclude({"a": pairs["a"]}) == {"a": "gain"}
-    assert conclude({"b": pairs["b"]}) == {"b": "loss"}
-    assert conclude(pairs) == {"a": "open", "b": "open", "c": "none within 2"}  # three tests
-    assert conclude({"c": pairs["c"]}, margin=0.001) == {"c": "open"}
-
-
-def test_four_won_and_none_lost_is_no_gain():
-    """A percentile interval of the same rows was [+0.3, +2.7] beside p = 0.12."""
-    low, high = Paired(4, 0, 300, 0.125).interval()
-    assert low < 0 < high
-    with pytest.raises(ValueError, match="5 won and 0 lost of 4 rows"):
-        Paired(5, 0, 4, 0.1).interval()
+    a, b, c = Paired(9, 1, 100, 0.0215), Paired(1, 9, 100, 0.0215), Paired(4, 4, 2000, 1)
+    assert conclude({"a": a}) == {"a": "gain"} and conclude({"b": b}) == {"b": "loss"}
+    three = conclude({"a": a, "b": b, "c": c})
+    assert three == {"a": "open", "b": "open", "c": "none within 2"}
+    assert conclude({"c": c}, margin=0.001) == {"c": "open"}
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
@@ -143,21 +122,26 @@ def test_paired_is_antisymmetric_and_sums_up(pairs):
     assert there.gain == pytest.approx(second.mean() - first.mean())
 
 
-def test_nothing_to_pair():
-    with pytest.raises(ValueError, match="cannot pair 2 answers with 3"):
-        compare(np.ones(2), np.ones(3))
-    with pytest.raises(ValueError, match="cannot pair 0"):
-        compare(np.ones(0), np.ones(0))
-
-
 @given(st.lists(st.booleans(), min_size=1, max_size=70))
 def test_pack_and_back(bits):
     assert unpack(pack(np.array(bits)), len(bits)).tolist() == bits
 
 
-def test_unpack_refuses_another_length():
-    with pytest.raises(ValueError, match="2 digits cannot hold 9 answers"):
-        unpack("a0", 9)
+IMPOSSIBLE = [
+    (lambda: Proportion(-1, 3), "make no proportion"),
+    (lambda: Proportion(4, 3), "make no proportion"),
+    (lambda: Proportion(0, 0), "make no proportion"),
+    (lambda: Paired(5, 0, 4, 0.1).interval(), "5 won and 0 lost of 4 rows"),
+    (lambda: compare(np.ones(2), np.ones(3)), "cannot pair 2 answers with 3"),
+    (lambda: compare(np.ones(0), np.ones(0)), "cannot pair 0"),
+    (lambda: unpack("a0", 9), "2 digits cannot hold 9 answers"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), IMPOSSIBLE)
+def test_impossible_counts_are_named(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 def test_trial_settings():

@@ -1,7 +1,5 @@
 """Exact robustness: all that a list of words allows, and searches inside it."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -56,14 +54,6 @@ def test_the_verdict_is_that_of_trying_every_text(seed):
     for search in (outcome.greedy, outcome.beam):  # what a search meets is among all texts
         assert all(met or not every for met, every in zip(search, outcome.exact, strict=True))
         assert sorted(search, reverse=True) == list(search)
-
-
-def test_greedy_search_misses_what_the_beam_and_trying_all_find():
-    verdicts = [verdict(*drawn(seed)) for seed in range(30)]
-    right = {
-        name: sum(getattr(v, name)[2] for v in verdicts) for name in ("exact", "greedy", "beam")
-    }
-    assert 0 < right["exact"] <= right["beam"] < right["greedy"] < 30
 
 
 def test_above_the_cap_a_right_answer_is_open_and_a_wrong_one_is_not():

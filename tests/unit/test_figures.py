@@ -1,18 +1,18 @@
 """Figures hold the numbers they were given, and refuse what they cannot show."""
 
-from __future__ import annotations
-
 import io
 import json
+import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from matplotlib.figure import Figure
 
 from pidbook import figures
-from pidbook.figures import INK, PALETTE, tidy
+from pidbook.figures import curves, gain_plot, heatmap, radar_choice, radar_plotly, slider
 
 AXES = ["clean", "TextFooler", "TextBugger", "PSO"]
 SERIES = {"base": [81.0, 61.3, 10.0, 30.0], "P-D": [79.3, 68.3, 21.3, 35.0]}
@@ -32,14 +32,14 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#121212"])
-@pytest.mark.parametrize("colour", [INK, *PALETTE])
+@pytest.mark.parametrize("colour", [figures.INK, *figures.PALETTE])
 def test_colours_stand_out_in_light_and_dark(colour, ground):
     light, dark = sorted([luminance(colour), luminance(ground)], reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 3
 
 
 def test_radar_plotly_closes_each_polygon_on_its_numbers():
-    fig = figures.radar_plotly(AXES, SERIES)
+    fig = radar_plotly(AXES, SERIES)
     assert [trace.name for trace in fig.data] == list(SERIES)
     for trace, values in zip(fig.data, SERIES.values(), strict=True):
         assert list(trace.r) == [*values, values[0]]
@@ -50,25 +50,10 @@ def test_radar_plotly_closes_each_polygon_on_its_numbers():
     assert tuple(fig.layout.polar.radialaxis.range) == (0, 100)
 
 
-@pytest.mark.parametrize(
-    ("axes", "series", "says"),
-    [
-        (["a", "b"], {"base": [1, 2]}, "at least 3"),
-        (AXES, {}, "no series"),
-        (AXES, {"base": [1, 2, 3]}, "3 values for 4 axes"),
-        (AXES, {"base": [1, 2, 3, 101]}, "101.0, outside 0..100"),
-        (AXES, {"base": [1, 2, 3, float("nan")]}, "nan, outside"),
-    ],
-)
-def test_radar_refuses(axes, series, says):
-    with pytest.raises(ValueError, match=says):
-        figures.radar_plotly(axes, series)
-
-
 def test_svg_is_the_same_twice():
     def svg() -> str:
         page = io.StringIO()
-        fig = figures.curves([0, 1, 2, 3], SERIES)
+        fig = curves([0, 1, 2, 3], SERIES)
         fig.savefig(page, format="svg", metadata={"Date": None})
         return page.getvalue()
 
@@ -76,7 +61,7 @@ def test_svg_is_the_same_twice():
 
 
 def test_drawing_leaves_no_open_figure():
-    figures.curves([0, 1], {"a": [1, 2]})
+    curves([0, 1], {"a": [1, 2]})
     assert plt.get_fignums() == []
 
 
@@ -85,7 +70,7 @@ def test_tidy_rounds_every_kind_of_number_and_loses_none():
     square = values[:6].reshape(2, 3).astype("float32")
     fig = go.Figure([go.Scatter(x=np.arange(7), y=values), go.Heatmap(z=square)])
     fig.frames = [go.Frame(data=[go.Scatter(y=values[::-1])])]
-    text = tidy(fig, 3).to_json()
+    text = figures.tidy(fig, 3).to_json()
     assert "bdata" not in text
     clean = json.loads(text)
     assert clean["data"][0]["y"] == [round(v, 3) for v in values.tolist()]
@@ -97,24 +82,18 @@ def test_tidy_rounds_every_kind_of_number_and_loses_none():
 
 def test_curves_draw_lines():
     lines = {"base": [3.0, 2.0, 1.0], "P-D": [2.0, 1.0, 0.5]}
-    fig = figures.curves([0, 1, 2], lines, "block", "error")
+    fig = curves([0, 1, 2], lines, "block", "error")
     plot = fig.axes[0]
     assert {line.get_label(): list(line.get_ydata()) for line in plot.lines} == lines
     assert (plot.get_xlabel(), plot.get_ylabel()) == ("block", "error")
     assert all(place == int(place) for place in plot.get_xticks())  # no half blocks
-    between = figures.curves([0.0, 0.5, 1.0], lines).axes[0].get_xticks()
+    between = curves([0.0, 0.5, 1.0], lines).axes[0].get_xticks()
     assert any(place != int(place) for place in between)
-
-
-@pytest.mark.parametrize(("lines", "says"), [({}, "no lines"), ({"a": [1.0]}, "1 values for 2")])
-def test_curves_refuse(lines, says):
-    with pytest.raises(ValueError, match=says):
-        figures.curves([0, 1], lines)
 
 
 def test_slider_carries_every_position_and_keeps_the_axis_still():
     frames = {"0.1": {"a": [0, 1], "b": [0, 3]}, "0.2": {"a": [0, 2], "b": [0, 9]}}
-    fig = figures.slider([0, 1], frames, "c", start="0.2", points=["b"])
+    fig = slider([0, 1], frames, "c", start="0.2", points=["b"])
     steps = fig.layout.sliders[0].steps
     assert [step.args[0]["y"] for step in steps] == [[[0, 1], [0, 3]], [[0, 2], [0, 9]]]
     assert [list(trace.x) for trace in fig.data] == [[0, 1], [0, 1]]
@@ -127,7 +106,7 @@ def test_slider_carries_every_position_and_keeps_the_axis_still():
 
 def test_several_sliders_hold_every_combination():
     frames = {(a, b): {"y": [float(a) * 10 + float(b)]} for a in "123" for b in "45"}
-    fig = figures.slider([0], frames, ["a", "b"], start=("2", "5"))
+    fig = slider([0], frames, ["a", "b"], start=("2", "5"))
     assert [picture["y"][0][0] for picture in fig.layout.meta["pictures"]] == [
         14, 15, 24, 25, 34, 35
     ]  # fmt: skip
@@ -140,7 +119,7 @@ def test_several_sliders_hold_every_combination():
 
 def test_slider_draws_curves_of_their_own_places():
     circle = np.array([np.cos(np.arange(4.0)), np.sin(np.arange(4.0))])
-    fig = figures.slider([], {"1": {"c": circle}, "2": {"c": 2 * circle}}, "r")
+    fig = slider([], {"1": {"c": circle}, "2": {"c": 2 * circle}}, "r")
     assert np.allclose([fig.data[0].x, fig.data[0].y], circle)
     assert np.allclose(fig.layout.sliders[0].steps[1].args[0]["x"], [2 * circle[0]])
     assert fig.layout.xaxis.range[0] < 2 * circle[0].min()
@@ -148,33 +127,129 @@ def test_slider_draws_curves_of_their_own_places():
 
 def test_slider_marks_powers_of_ten_on_a_logarithmic_axis():
     frames = {"1": {"a": [1e-8, 1.0]}, "2": {"a": [1e-4, 1e6]}}
-    axis = figures.slider([0, 1], frames, "c", log=True).layout.yaxis
+    axis = slider([0, 1], frames, "c", log=True).layout.yaxis
     assert (axis.type, axis.exponentformat, axis.dtick) == ("log", "power", 2)
     assert axis.range[0] < -8 and axis.range[1] > 6
 
 
-@pytest.mark.parametrize(
-    ("frames", "name", "more", "says"),
-    [
-        ({"1": {"a": [1]}, "2": {"b": [1]}}, "c", {}, "same lines"),
-        ({("1", "1"): {"a": [1]}, ("2", "2"): {"a": [1]}}, ["c", "T"], {}, "no lines for"),
-        ({"1": {"a": [1]}}, ["c", "T"], {}, "one value for each"),
-        ({"1": {"a": [1]}}, "c", {"start": "3"}, "no position"),
-        ({"1": {"a": [0]}}, "c", {"log": True}, "logarithmic"),
-        ({"1": {"a": np.ones((3, 2))}}, "c", {}, "expected"),
-    ],
-)
-def test_slider_refuses(frames, name, more, says):
+PANELS = {
+    "paper": {"P-D": {"A2T": 2.5, "PSO": -1.0}, "P-I": {"A2T": 0.0, "PSO": None}},
+    "ours": {"P-D": {"A2T": 1.0, "PSO": 0.5}},
+}
+
+
+def test_a_heat_map_prints_each_number_in_its_cell():
+    plots = heatmap(PANELS, "points").axes
+    words = [{(t.get_position(), t.get_text()) for t in plot.texts} for plot in plots]
+    assert words[0] == {
+        ((0.5, 0.5), "+2.5"),
+        ((1.5, 0.5), "\N{MINUS SIGN}1.0"),
+        ((0.5, 1.5), "+0.0"),
+    }
+    assert words[1] == {((0.5, 0.5), "+1.0"), ((1.5, 0.5), "+0.5")}
+    assert [label.get_text() for label in plots[0].get_yticklabels()] == ["P-D", "P-I"]
+
+
+def test_gains_and_losses_of_one_size_are_as_deep_and_none_is_clear():
+    mesh = heatmap({"a": {"r": {"x": 2.0, "y": -2.0, "z": 0.0}}}, "points").axes[0].collections[0]
+    norm = mesh.norm
+    assert norm(2.0) + norm(-2.0) == pytest.approx(1.0) and norm(0.0) == pytest.approx(0.5)
+    gain, loss, none = (mesh.cmap(norm(value)) for value in (2.0, -2.0, 0.0))
+    assert gain[3] == loss[3] < 0.6 and none[3] < 0.01 and gain[1] > gain[0] and loss[0] > loss[1]
+
+
+def test_a_choice_holds_every_combination_in_order():
+    frames = {(m, d): {"base": [k, k, k]} for k, (m, d) in enumerate(["Ax", "Ay", "Bx", "By"])}
+    fig = radar_choice("abc", frames, ["model", "data"])
+    assert [picture["r"][0][0] for picture in fig.layout.meta["pictures"]] == [0, 1, 2, 3]
+    assert [part.active for part in fig.layout.sliders] == [0, 0]
+    assert list(fig.data[0].r) == [0, 0, 0, 0]
+
+
+def test_a_choice_may_lack_an_outline_that_the_first_has():
+    frames = {("A",): {"base": [1, 2, 3], "more": [3, 2, 1]}, ("B",): {"base": [4, 5, 6]}}
+    pictures = radar_choice("abc", frames, ["model"]).layout.meta["pictures"]
+    assert pictures[0]["r"][1] == [3, 2, 1, 3]
+    assert pictures[1]["r"] == [[4, 5, 6, 4], [None] * 4]
+
+
+NAMES = ["DistilBERT", "RoBERTa-base", "BERT-large", "RoBERTa-large", "MiniLM (ours)"]
+
+
+def test_tables_too_wide_for_a_telephone_stand_one_above_the_other():
+    cells = {"a model, trained": dict.fromkeys(("A2T", "PSO", "TextBugger", "TextFooler"), 1.0)}
+    above, below = heatmap({"first": cells, "second": cells}, "points").axes
+    assert above.get_gridspec().nrows == 2
+    assert [label.get_text() for label in below.get_yticklabels()] == list(cells)
+    small = {"a": {"x": 1.0, "y": 2.0}}
+    assert heatmap({"first": small, "second": small}, "points").axes[0].get_gridspec().ncols == 2
+
+
+def test_letters_are_eight_pixels_on_a_telephone():
+    fig = heatmap({"a": {n: dict.fromkeys(("A2T", "PSO"), 1.5) for n in NAMES}}, "points")
+    page = io.StringIO()
+    fig.savefig(page, format="svg", bbox_inches="tight")
+    points = float(re.search(r'width="([\d.]+)pt"', page.getvalue())[1])
+    smallest = min(100 * float(s) for s in re.findall(r"scale\(([\d.]+) -", page.getvalue()))
+    assert smallest * 340 / points >= 8
+
+
+def test_a_gain_plot_shows_every_gain_with_its_interval():
+    groups = {
+        "over none": {"A": (1.0, 0.0, 2.5), "B": (-1.0, -2.0, 0.5)},
+        "over noise": {"A": (0.0, -1.0, 1.0), "B": (0.2, 0.1, 0.3)},
+    }
+    plot = gain_plot(groups, "points").axes[0]
+    assert len(plot.containers) == 2
+    points = plot.containers[0].lines[0].get_xdata()
+    assert list(points) == [1.0, -1.0]
+    assert plot.get_ylim() == (1.5, -0.5)  # the first row on top, no point on the frame
+    bars = plot.containers[0].lines[2][0].get_segments()
+    assert [(round(s[0, 0], 6), round(s[1, 0], 6)) for s in bars] == [(0.0, 2.5), (-2.0, 0.5)]
+    marks = [bars.lines[0] for bars in gain_plot(groups, colours=["k", "k"]).axes[0].containers]
+    assert [(m.get_color(), m.get_fillstyle()) for m in marks] == [("k", "full"), ("k", "none")]
+
+
+def test_a_gain_bar_reaches_from_no_gain_to_the_gain():
+    plot = Figure().subplots()
+    figures.gain_bar(plot, 2, -1.25, (-3, 0.5), color="r", marker="o", label="P-D")
+    figures.gain_bar(plot, 3, 40, text="40 %", color="b", marker="s")
+    bar, interval, mark, *_, without, _ = [line.get_xydata().tolist() for line in plot.lines]
+    assert bar == [[0, 2], [-1.25, 2]] and interval == [[-3, 2], [0.5, 2]]
+    assert mark == [[-1.25, 2]] and without == []
+    assert [text.get_text() for text in plot.texts] == ["\N{MINUS SIGN}1.2", "40 %"]
+    assert plot.get_legend_handles_labels()[1] == ["P-D"]
+
+
+ONE, TWO = {"a": [1]}, {("A", "x"): {"p": [1, 2, 3]}, ("B", "y"): {"p": [1, 2, 3]}}
+SHORT = {("B",): {"p": [1, 2, 3]}, ("A",): {"p": [1, 2, 3], "q": [1, 2, 3]}}
+
+
+REFUSED = [
+    (lambda: radar_plotly(["a", "b"], {"base": [1, 2]}), "at least 3"),
+    (lambda: radar_plotly(AXES, {}), "no series"),
+    (lambda: radar_plotly(AXES, {"base": [1, 2, 3]}), "3 values for 4 axes"),
+    (lambda: radar_plotly(AXES, {"base": [1, 2, 3, 101]}), "101.0, outside 0..100"),
+    (lambda: radar_plotly(AXES, {"base": [1, 2, 3, np.nan]}), "nan, outside"),
+    (lambda: radar_choice("abc", TWO, "mn"), r"for the choice \('A', 'y'\)"),
+    (lambda: radar_choice("abc", SHORT, ["model"]), "for the choice"),
+    (lambda: curves([0, 1], {}), "no lines"),
+    (lambda: curves([0, 1], {"a": [1.0]}), "1 values for 2"),
+    (lambda: slider([0], {"1": ONE, "2": {"b": [1]}}, "c"), "same lines"),
+    (lambda: slider([0], {("1", "1"): ONE, ("2", "2"): ONE}, ["c", "T"]), "no lines for"),
+    (lambda: slider([0], {"1": ONE}, ["c", "T"]), "one value for each"),
+    (lambda: slider([0], {"1": ONE}, "c", start="3"), "no position"),
+    (lambda: slider([0], {"1": {"a": [0]}}, "c", log=True), "logarithmic"),
+    (lambda: slider([0], {"1": {"a": np.ones((3, 2))}}, "c"), "expected"),
+    (lambda: heatmap({"a": {"r": {"x": 1}}, "b": {"r": {"y": 1}}}, ""), "same columns"),
+    (lambda: heatmap({"a": {"r": {"x": None}}}, ""), "no number"),
+    (lambda: gain_plot({}), "no comparisons"),
+    (lambda: gain_plot({"a": {"A": (0, -1, 1)}, "b": {"B": (0, -1, 1)}}), "'b' has the rows"),
+    (lambda: gain_plot({"a": {"A": (2, -1, 1)}}), "2 is not between -1 and 1"),
+]
+
+
+@pytest.mark.parametrize(("make", "says"), REFUSED)
+def test_what_cannot_be_shown_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
-        figures.slider([0], frames, name, **more)
-
-
-def test_counts_have_wilsons_interval_by_its_formula():
-    right, asked, z = 68, 100, 1.959964
-    share = right / asked
-    middle = (share + z * z / (2 * asked)) / (1 + z * z / asked)
-    half = z / (1 + z * z / asked)
-    half *= (share * (1 - share) / asked + z * z / (4 * asked**2)) ** 0.5
-    out = str(figures.counts_table({"base": (right, asked)}, "Right answers"))
-    assert f"{100 * (middle - half):.1f} to {100 * (middle + half):.1f}" in out
-    assert "68  100  68.0" in out
+        make()

@@ -1,7 +1,5 @@
 """Files that pidlib writes and removes: readable as the umask says, and only its own."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

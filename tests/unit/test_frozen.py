@@ -1,13 +1,10 @@
 """What was measured once: it says where its code is, its page tells all, and its numbers agree."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import chapter_pages
@@ -15,7 +12,7 @@ import provenance
 from contents import RESULTS, ROOT
 from experiments import __main__ as door
 from experiments.experiment import frozen, read_experiment
-from pidbook.evaluation import SEARCHES, answers, read_result, recorded_trial, unpack
+from pidbook.evaluation import read_result
 
 FROZEN = frozen()
 
@@ -81,67 +78,3 @@ def test_the_box_under_a_figure_tells_the_commit_of_a_frozen_result():
         assert f"python -m experiments run {name}" in text
         assert ("frozen at commit" in text) == (name in FROZEN)
     assert FROZEN["vision-cnn"][:12] in provenance.item("vision-cnn.json", [], RESULTS)
-
-
-# What the frozen files say of each other, and of the trials that still run.
-
-
-@pytest.mark.parametrize("data", ["captions", "snli-test"])
-def test_the_parts_by_answer_add_up_to_the_trial(data):
-    split = read_result(RESULTS / f"by-answer-{data}-minilm-nli.json")
-    trial = read_result(RESULTS / f"trial-{data}-minilm-nli.json")
-    assert len(split["counts"]) == 4 and split["pushes"] > 1
-    for recipe, parts in split["counts"].items():
-        for name in ("none", "P-D 99 %"):
-            right = answers(trial, name, recipe)
-            assert sum(part["n"] for part in parts.values()) == len(right)
-            assert sum(part[name] for part in parts.values()) == right.sum()
-        leads = [part["n"] * split["lead"][recipe][k][0] for k, part in parts.items()]
-        whole = recorded_trial(trial, recipe).beyond("noise")[0]
-        assert sum(leads) / len(right) == pytest.approx(whole, abs=1e-9)
-        for k, part in parts.items():
-            lead, low, high = split["lead"][recipe][k]
-            assert part["n"] * lead == pytest.approx(part["P-D 99 %"] - part["noise"])
-            assert low < lead < high
-
-
-@pytest.mark.parametrize(("key", "other"), [("clean", "ordinary"), ("edited", "edited")])
-@pytest.mark.parametrize("name", ["none", "P-D 99 %", "Terminal both"])
-def test_answers_on_fresh_pairs_are_those_of_the_trial_of_meanings(name, key, other):
-    fresh = read_result(RESULTS / "fresh-snli-minilm-nli.json")
-    heard = read_result(RESULTS / "contrast-snli-minilm-nli.json")
-    assert (answers(fresh, name, key) == answers(heard, name, other)).all()
-
-
-def test_both_searches_for_gains_kept_the_total():
-    result = read_result(RESULTS / "gains-snli-test-minilm-nli.json")
-    for name, law in result["laws"].items():
-        assert (np.abs(np.array(law["shares"]).sum(1) - 1) < 2e-3).all()
-        cost = np.mean(result["costs"]["fit"][name])
-        assert "CMA" not in name or np.isclose(cost, law["path"][-1], atol=1e-3)
-    for key, of in result["costs"].items():
-        assert {len(costs) for costs in of.values()} == {result["sets"][key]["n"]}
-
-
-def test_a_search_does_no_more_than_the_truth_allows():
-    result = read_result(RESULTS / "optimal-attack-snli-test-minilm-nli.json")
-    n, most = result["data"]["n"], result["configuration"]["budget"]
-    for name, of in result["examples"].items():
-        clean, held = unpack(of["clean"], n), unpack(result["truth"][name]["held"], n)
-        for search in SEARCHES:
-            fell = np.array([k is not None for k in of[search]])
-            assert all(1 < k <= most for k in of[search] if k is not None)
-            assert not (fell & held).any() and not (fell & ~clean).any()
-            assert result["truth"][name]["turned here"] <= 0.05 * n
-            assert result["counts"][name][search] == int((clean & ~fell).sum())
-
-
-def test_every_law_of_steering_has_the_size_that_was_asked_for():
-    result = read_result(RESULTS / "steering-smollm2.json")
-    at = result["configuration"]["size"]
-    for key, of in result["examples"].items():
-        if of["size"] is not None:
-            assert len(of["log_odds"]) == result["counts"]["prompts"], key
-            assert len(of["loss"]) == result["counts"]["texts"] and np.isfinite(of["loss"]).all()
-    for law in result["configuration"]["laws"]:
-        assert result["examples"][f"{law}, {at:g}"]["size"] == pytest.approx(at, rel=0.5)

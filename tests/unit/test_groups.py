@@ -1,7 +1,5 @@
 """Swaps of groups of persons, and the feedback against what they move."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -16,45 +14,45 @@ def swapped(text, kind="gender"):
     return GroupSwap(kind).apply({"text": text})["text"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "wanted"),
-    [
-        ("gender", "The man's dog sees HIM.", "The woman's dog sees HER."),
-        ("gender", "Her mother holds her.", "His father holds him."),
-        ("gender", "A man with her on a bench", "A woman with him on a bench"),
-        ("gender", "A manual for humans and Germans", "A manual for humans and Germans"),
-        ("gender", "She herself waits.", "He himself waits."),
-        ("gender, adults", "A boy and a man", "A boy and a woman"),
-        ("gender, others", "A boy and a man", "A girl and a man"),
-        ("age", "An old man and a young woman", "A young man and an old woman"),
-        ("origin", "An African boy", "An Asian boy"),
-        ("origin", "A French dancer", "A Japanese dancer"),
-        ("colour", "A red hat", "A blue hat"),
-    ],
-)
+SWAPS = [
+    ("gender", "The man's dog sees HIM.", "The woman's dog sees HER."),
+    ("gender", "Her mother holds her.", "His father holds him."),
+    ("gender", "A man with her on a bench", "A woman with him on a bench"),
+    ("gender", "A manual for humans and Germans", "A manual for humans and Germans"),
+    ("gender", "She herself waits.", "He himself waits."),
+    ("gender, adults", "A boy and a man", "A boy and a woman"),
+    ("gender, others", "A boy and a man", "A girl and a man"),
+    ("age", "An old man and a young woman", "A young man and an old woman"),
+    ("origin", "An African boy", "An Asian boy"),
+    ("origin", "A French dancer", "A Japanese dancer"),
+    ("colour", "A red hat", "A blue hat"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "wanted"), SWAPS)
 def test_words_are_swapped_at_their_bounds(kind, text, wanted):
     assert swapped(text, kind) == wanted
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "holds"),
-    [
-        ("gender", "A man sleeps.", True),
-        ("gender", "A man with a beard sleeps.", False),
-        ("gender", "A fireman and a man", False),
-        ("gender", "A dog sleeps.", False),
-        ("gender, adults", "A boy and a man", False),
-        ("gender", "This book of his is hers.", False),
-        ("age", "A young man sits.", True),
-        ("age", "An old house", False),
-        ("age", "A young man and a child", False),
-        ("origin", "A Chinese woman", True),
-        ("origin", "A Chinese woman in Japan", False),
-        ("origin", "An American flag", False),
-        ("colour", "A red hat", True),
-        ("colour", "A red team", False),
-    ],
-)
+QUALIFY = [
+    ("gender", "A man sleeps.", True),
+    ("gender", "A man with a beard sleeps.", False),
+    ("gender", "A fireman and a man", False),
+    ("gender", "A dog sleeps.", False),
+    ("gender, adults", "A boy and a man", False),
+    ("gender", "This book of his is hers.", False),
+    ("age", "A young man sits.", True),
+    ("age", "An old house", False),
+    ("age", "A young man and a child", False),
+    ("origin", "A Chinese woman", True),
+    ("origin", "A Chinese woman in Japan", False),
+    ("origin", "An American flag", False),
+    ("colour", "A red hat", True),
+    ("colour", "A red team", False),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "holds"), QUALIFY)
 def test_rows_that_qualify(kind, text, holds):
     assert GroupSwap(kind).holds({"text": text}) == holds
 
@@ -109,15 +107,15 @@ def test_padding_is_neither_moved_nor_counted():
     )
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"places": "here"}, "unknown places 'here'"),
-        ({"layers": (1,)}, "add 0"),
-        ({"layers": (0, 3)}, "state 3 was not fitted"),
-        ({"rank": 3}, "rank is 3; give 1 to 2"),
-    ],
-)
+BAD_SETTINGS = [
+    ({"places": "here"}, "unknown places 'here'"),
+    ({"layers": (1,)}, "add 0"),
+    ({"layers": (0, 3)}, "state 3 was not fitted"),
+    ({"rank": 3}, "rank is 3; give 1 to 2"),
+]
+
+
+@pytest.mark.parametrize(("settings", "said"), BAD_SETTINGS)
 def test_bad_settings_are_named(settings, said):
     parts = {0: A[:, :2]}, {0: torch.ones(2)}, {0: torch.zeros(4)}, 0.5
     with pytest.raises(ValueError, match=said):

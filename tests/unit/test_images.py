@@ -1,7 +1,5 @@
 """Pictures: files are read or refused, spoilt as asked, and attacked within a box."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

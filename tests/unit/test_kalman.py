@@ -1,7 +1,5 @@
 """Estimates over depth: predictions against drawn systems, and what memory is worth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

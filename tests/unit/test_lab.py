@@ -1,8 +1,5 @@
 """What `make lab` does before and when it opens JupyterLab."""
 
-from __future__ import annotations
-
-import json
 import os
 import subprocess
 import sys
@@ -29,15 +26,3 @@ def test_make_lab_trusts_every_chapter(tmp_path):
     env = os.environ | {"JUPYTER_DATA_DIR": str(tmp_path)}
     subprocess.run(command, shell=True, cwd=ROOT, env=env, check=True, capture_output=True)
     assert all(map(notary.check_signature, chapters))
-
-
-def test_make_lab_starts_in_the_root_at_a_page_that_says_where_to_begin():
-    [command] = [line for line in recipe("lab") if " jupyter lab " in line]
-    assert " README.md " in command and "--ServerApp.root_dir=. " in command
-    [folder] = [word.split("=")[1] for word in command.split() if "app_settings_dir=" in word]
-    shown = json.loads((ROOT / folder / "overrides.json").read_text())
-    viewers = shown["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
-    assert viewers == {"markdown": "Markdown Preview"}
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "`make lab`" in page and "begin with [chapter 1](notebooks/01_dynamics.ipynb)" in page
-    assert (ROOT / "notebooks" / "01_dynamics.ipynb").is_file()

@@ -1,7 +1,5 @@
 """The grid of laws and prices, read as tables."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

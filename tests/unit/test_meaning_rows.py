@@ -1,7 +1,5 @@
 """Pairs that keep entailment, pairs whose words overlap, and biases that are fitted anew."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -31,26 +29,19 @@ def test_a_hypothesis_of_a_template_holds_words_of_its_premise_only():
 
 
 def test_one_word_becomes_wider_or_a_number_smaller(wordnet_files):
-    dogs = {"premise": "Three men walk a dog.", "hypothesis": "Men walk the dog.", "label": 0}
+    wordnet, sides = WordNet(wordnet_files), ("Three men walk a dog.", "Men walk the dog.")
+    dogs = {"premise": sides[0], "hypothesis": sides[1], "label": 0}
     denied = {"premise": "No man walks a dog.", "hypothesis": "Nobody walks the dog.", "label": 0}
-    common = [
-        {"premise": f"A person sees the animal of {name}.", "hypothesis": "x", "label": 1}
-        for name in ("Ann", "Bob", "Cid", "Dan", "Eve")
-    ]
-    rows = [dogs, denied, *common]
-    found = [kept_pairs(rows, [0, 1], WordNet(wordnet_files), seed) for seed in range(8)]
-    assert found[0] == kept_pairs(rows, [0, 1], WordNet(wordnet_files), 0)
-    for pair in (pair for pairs in found for pair in pairs):
+    seen = {"premise": "A person sees the animal of Ann.", "hypothesis": "x", "label": 1}
+    rows = [dogs, denied, *(seen | {"premise": f"{seen['premise']} {k}"} for k in range(5))]
+    found = [pair for seed in range(8) for pair in kept_pairs(rows, [0, 1], wordnet, seed)]
+    assert found[: len(found) // 8] == kept_pairs(rows, [0, 1], wordnet, 0)
+    for pair in found:
         assert pair["id"] == 0 and pair["label"] == 0  # the denied pair is left out
-        source = dogs["premise"] if "Three" in pair["premise"] else ""
-        bare = [source, dogs["hypothesis"]]
-        differ = [
-            sum(a != b for a, b in zip(words(pair["hypothesis"]), words(text), strict=True))
-            for text in bare
-            if len(words(text)) == len(words(pair["hypothesis"]))
-        ]
-        assert 1 in differ
-    assert {pair["kind"] for pairs in found for pair in pairs} >= {"smaller"}
+        new = words(pair["hypothesis"])
+        old = [words(text) for text in sides if len(words(text)) == len(new)]
+        assert 1 in [sum(a != b for a, b in zip(new, text, strict=True)) for text in old]
+    assert "smaller" in {pair["kind"] for pair in found}
 
 
 def test_a_noun_becomes_a_sister_of_its_group_and_nothing_wider(wordnet_files):

@@ -1,7 +1,5 @@
 """What attacks need is found without a network, whatever the rights of the folders."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import subprocess
@@ -9,6 +7,7 @@ import sys
 from types import ModuleType
 
 import nltk
+import pytest
 
 import pidlib.attacks.offline as offline
 
@@ -35,19 +34,24 @@ def test_a_list_of_one_s_own_is_read_where_it_lies(tmp_path, monkeypatch):
     assert offline._private(tmp_path / "nltk") == tmp_path / "nltk"
 
 
-def test_reading_a_recorded_number_loads_nothing_heavy():
-    code = (
-        "import sys\n"
-        "from pidbook.evaluation import load_result\n"
-        "assert load_result('bench-fit')['counts']\n"
-        f"print({HEAVY} & set(sys.modules))"
-    )
+READING = "from pidbook.evaluation import load_result\nassert load_result('bench-fit')['counts']"
+THEORY = "import pidlib.theory.gains, pidlib.theory.subspaces, pidbook.theory.riccati"
+IMPORTS = [
+    (READING, HEAVY),
+    (THEORY, {"transformers"}),
+    ("import pidlib.attacks.attack", {"textattack"}),
+]
+
+
+@pytest.mark.parametrize(("code", "absent"), IMPORTS)
+def test_no_more_is_loaded_than_is_needed(code, absent):
+    code += f"\nimport sys\nprint({absent} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert (done.stdout.strip(), done.stderr) == ("set()", "")
 
 
 def test_a_module_does_not_hide_a_name_of_its_package():
-    for door in ("pidlib.data", "pidlib.evaluation", "pidlib.theory", "pidlib.attacks"):
+    for door in ("pidlib", "pidlib.data", "pidlib.evaluation", "pidlib.theory", "pidlib.attacks"):
         package = importlib.import_module(door)
         for name in package.__all__:
             assert not isinstance(getattr(package, name), ModuleType), f"{door}.{name}"

@@ -1,21 +1,11 @@
 """Edits, outcomes and their file: exact text, resume, refusal."""
 
-from __future__ import annotations
-
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 
-from pidlib.attacks.outcomes import (
-    Outcome,
-    OutcomeLog,
-    attack_table,
-    read_outcomes,
-    transfer_rows,
-)
+from pidlib.attacks.outcomes import Outcome, OutcomeLog, attack_table, read_outcomes, transfer_rows
 from pidlib.data.edits import Edit, find_edits, rebuild, row_hash, word_spans
 
 ROW = {
@@ -52,36 +42,15 @@ def test_rebuild_changes_the_named_words_only():
     assert rebuild(ROW, []) == ROW
 
 
-@pytest.mark.parametrize(
-    ("edit", "told"),
-    [
-        (Edit("hypothesis", 8, "x"), "8 words"),
-        (Edit("hypothesis", -1, "x"), "word -1"),
-        (Edit("answer", 0, "x"), "answer"),
-        (Edit("label", 0, "x"), "label"),
-    ],
-)
-def test_rebuild_refuses_edits_of_another_row(edit, told):
-    with pytest.raises(ValueError, match=told):
-        rebuild(ROW, [edit])
-
-
 def test_find_edits_recovers_random_edits_exactly():
     rng = random.Random(0)
-    bugs = [
-        lambda w: w[:1] + " " + w[1:],
-        lambda w: w[:1] + w[2:],
-        lambda w: "hound",
-        lambda w: w[:-1] + "е",
-    ]
-    count = len(words(ROW["hypothesis"]))
+    split, drop = (lambda w: w[:1] + " " + w[1:]), (lambda w: w[:1] + w[2:])
+    bugs = [split, drop, lambda w: "hound", lambda w: w[:-1] + "е"]
+    old = words(ROW["hypothesis"])
     for _ in range(300):
-        chosen = sorted(rng.sample(range(count), rng.randint(0, 4)))
-        edits = []
-        for k in chosen:
-            new = rng.choice(bugs)(words(ROW["hypothesis"])[k])
-            if new != words(ROW["hypothesis"])[k]:
-                edits.append(Edit("hypothesis", k, new))
+        chosen = sorted(rng.sample(range(len(old)), rng.randint(0, 4)))
+        edits = [Edit("hypothesis", k, rng.choice(bugs)(old[k])) for k in chosen]
+        edits = [edit for edit in edits if edit.replacement != old[edit.word]]
         attacked = rebuild(ROW, edits)["hypothesis"]
         found = find_edits(ROW, {"premise": ROW["premise"], "hypothesis": attacked})
         assert rebuild(ROW, found)["hypothesis"] == attacked
@@ -90,10 +59,8 @@ def test_find_edits_recovers_random_edits_exactly():
 
 def test_a_split_word_is_one_edit_of_its_own_word():
     row = {"text": "a man is running fast in a park"}
-    assert find_edits(row, {"text": "a man is run ning fast in a pa rk"}) == (
-        Edit("text", 3, "run ning"),
-        Edit("text", 7, "pa rk"),
-    )
+    found = find_edits(row, {"text": "a man is run ning fast in a pa rk"})
+    assert found == (Edit("text", 3, "run ning"), Edit("text", 7, "pa rk"))
 
 
 def test_find_edits_of_a_long_text_finds_the_one_change():
@@ -104,15 +71,19 @@ def test_find_edits_of_a_long_text_finds_the_one_change():
     assert rebuild(row, [found])["text"] == attacked
 
 
-def test_find_edits_refuses_what_is_no_replacement():
-    with pytest.raises(ValueError, match="not the original with words replaced"):
-        find_edits({"text": "one, two"}, {"text": "one two"})
+REFUSED = [
+    (lambda: rebuild(ROW, [Edit("hypothesis", 8, "x")]), "8 words"),
+    (lambda: rebuild(ROW, [Edit("hypothesis", -1, "x")]), "word -1"),
+    (lambda: rebuild(ROW, [Edit("answer", 0, "x")]), "answer"),
+    (lambda: rebuild(ROW, [Edit("label", 0, "x")]), "label"),
+    (lambda: find_edits({"text": "one, two"}, {"text": "one two"}), "with words replaced"),
+]
 
 
-def test_outcome_survives_its_line():
-    one = outcome(edits=[Edit("hypothesis", 0, "T\u2028wо"), Edit("hypothesis", 3, 'a "b"')])
-    assert Outcome.from_json(one.as_json()) == one
-    assert "\n" not in one.as_json()
+@pytest.mark.parametrize(("call", "told"), REFUSED)
+def test_edits_of_another_row_are_refused(call, told):
+    with pytest.raises(ValueError, match=told):
+        call()
 
 
 def test_log_resumes_and_drops_a_torn_line(tmp_path):
@@ -202,10 +173,3 @@ def test_counts_add_up():
     assert table.succeeded + table.failed + table.skipped == table.n
     assert table.words_changed == 0.5 and table.forwards == 28
     assert attack_table([]).n == 0
-
-
-def test_importing_attacks_leaves_textattack_alone():
-    code = "import sys, pidlib.attacks.attack; print(any('textattack' in m for m in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-    assert done.stderr == ""

@@ -1,7 +1,5 @@
 """Random edits: what they change, how often, and a user's own."""
 
-from __future__ import annotations
-
 import difflib
 
 import numpy as np
@@ -72,17 +70,17 @@ def test_a_function_of_ones_own_may_return_a_row_or_edits():
     assert row["premise"].startswith("One man")
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        (dict(mix="noise"), "unknown mix 'noise'"),
-        (dict(mix={"shuffle": 1.0}), "unknown kind of edit 'shuffle'"),
-        (dict(mix={"swap": 0.0}), "one above 0"),
-        (dict(mix={}), "one above 0"),
-        (dict(edits=0), "0 edits"),
-        (dict(mix="synonyms"), "need a source"),
-    ],
-)
+BAD_SETTINGS = [
+    (dict(mix="noise"), "unknown mix 'noise'"),
+    (dict(mix={"shuffle": 1.0}), "unknown kind of edit 'shuffle'"),
+    (dict(mix={"swap": 0.0}), "one above 0"),
+    (dict(mix={}), "one above 0"),
+    (dict(edits=0), "0 edits"),
+    (dict(mix="synonyms"), "need a source"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), BAD_SETTINGS)
 def test_bad_settings_are_named(settings, says):
     with pytest.raises(ValueError, match=says):
         RandomEdits(**settings)

@@ -4,52 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from contents import ROOT
 from pidbook.evaluation.paper import ATTACKS, OURS, recorded_trials, robustness_rows, scheme_rows
 from pidbook.evaluation.trial_results import pack
-from pidbook.figures import gain_bar, gain_plot
-
-
-def test_a_gain_plot_shows_every_gain_with_its_interval():
-    groups = {
-        "over none": {"A": (1.0, 0.0, 2.5), "B": (-1.0, -2.0, 0.5)},
-        "over noise": {"A": (0.0, -1.0, 1.0), "B": (0.2, 0.1, 0.3)},
-    }
-    plot = gain_plot(groups, "points").axes[0]
-    assert len(plot.containers) == 2
-    points = plot.containers[0].lines[0].get_xdata()
-    assert list(points) == [1.0, -1.0]
-    assert plot.get_ylim() == (1.5, -0.5)  # the first row on top, no point on the frame
-    bars = plot.containers[0].lines[2][0].get_segments()
-    assert [(round(s[0, 0], 6), round(s[1, 0], 6)) for s in bars] == [(0.0, 2.5), (-2.0, 0.5)]
-    marks = [bars.lines[0] for bars in gain_plot(groups, colours=["k", "k"]).axes[0].containers]
-    assert [(m.get_color(), m.get_fillstyle()) for m in marks] == [("k", "full"), ("k", "none")]
-
-
-@pytest.mark.parametrize(
-    ("groups", "told"),
-    [
-        ({}, "no comparisons"),
-        ({"a": {"A": (0, -1, 1)}, "b": {"B": (0, -1, 1)}}, "'b' has the rows"),
-        ({"a": {"A": (2, -1, 1)}}, "2 is not between -1 and 1"),
-    ],
-)
-def test_gain_plots_refuse_what_does_not_fit(groups, told):
-    with pytest.raises(ValueError, match=told):
-        gain_plot(groups)
-
-
-def test_a_gain_bar_reaches_from_no_gain_to_the_gain():
-    plot = Figure().subplots()
-    gain_bar(plot, 2, -1.25, (-3, 0.5), color="r", marker="o", label="P-D")
-    gain_bar(plot, 3, 40, text="40 %", color="b", marker="s")
-    bar, interval, mark, *_, without, _ = [line.get_xydata().tolist() for line in plot.lines]
-    assert bar == [[0, 2], [-1.25, 2]] and interval == [[-3, 2], [0.5, 2]]
-    assert mark == [[-1.25, 2]] and without == []
-    assert [text.get_text() for text in plot.texts] == ["\N{MINUS SIGN}1.2", "40 %"]
-    assert plot.get_legend_handles_labels()[1] == ["P-D"]
 
 
 def result(shares):

@@ -1,15 +1,9 @@
 """Controls that steer: what they add, how large they are, and that they leave as they came."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from pidbook.analysis import (
-    Steering,
-    concept_states,
-    steering_size,
-)
+from pidbook.analysis import Steering, concept_states, steering_size
 from pidlib import load_model
 from pidlib.evaluation.placebos import Placebo
 from pidlib.hooks import find_blocks
@@ -26,25 +20,14 @@ def parts():
 def test_it_adds_its_push_to_every_token_but_the_first(parts):
     model, _, inputs = parts
     w = torch.linspace(-1, 1, 384)
-    with torch.no_grad(), find_blocks(model).reading() as bare:
+    blocks, moved = find_blocks(model), []
+    with torch.no_grad(), blocks.reading() as bare:
         model(**inputs)
-    with (
-        torch.no_grad(),
-        find_blocks(model).reading() as held,
-        Steering(lambda t, x: w, [5]).attached(model),
-    ):
-        model(**inputs)
-        last = [x.clone() for x in held]
-    with torch.no_grad(), Steering(lambda t, x: w, [5]).attached(model):
-        moved = []
-        hook = (
-            find_blocks(model)
-            .modules[5]
-            .register_forward_pre_hook(lambda _m, args: moved.append(args[0]))
-        )
+    with torch.no_grad(), blocks.reading() as held, Steering(lambda t, x: w, [5]).attached(model):
+        hook = blocks.modules[5].register_forward_pre_hook(lambda _, args: moved.append(args[0]))
         model(**inputs)
         hook.remove()
-    assert torch.equal(last[5], bare[5])  # read before any control
+    assert torch.equal(held[5], bare[5])  # read before any control
     gap, mask = moved[0] - bare[5], inputs["attention_mask"].bool()
     assert torch.allclose(gap[:, 1:][mask[:, 1:]], w.expand(int(mask[:, 1:].sum()), -1), atol=1e-5)
     assert not gap[:, 0].any() and not gap[~mask].any()

@@ -1,7 +1,5 @@
 """Tables as HTML: headings, alignment, marks, folding; the same on every machine."""
 
-from __future__ import annotations
-
 import pytest
 from bs4 import BeautifulSoup
 
@@ -34,15 +32,15 @@ def test_headings_have_a_scope_and_numbers_stand_right():
     assert ["right" in side for side in heads] == [False, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("best", "bold"),
-    [
-        ("column", ["2.500", "3.000"]),
-        ("row", ["1.260", "3.000"]),
-        (["x"], ["2.500"]),
-        ("x", ["2.500"]),
-    ],
-)
+LARGEST = [
+    ("column", ["2.500", "3.000"]),
+    ("row", ["1.260", "3.000"]),
+    (["x"], ["2.500"]),
+    ("x", ["2.500"]),
+]
+
+
+@pytest.mark.parametrize(("best", "bold"), LARGEST)
 def test_the_largest_numbers_are_bold(best, bold):
     page = soup(table(ROWS, "A table", best=best))
     assert [cell.text for cell in page.select("td") if "bold" in cell["style"]] == bold
@@ -86,16 +84,16 @@ def test_counts_have_wilsons_interval():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: table([], "A"), "no rows"),
-        (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
-        (lambda: table(ROWS, "A", best=["z"]), "no column 'z'"),
-        (lambda: counts_table({"base": (5, 4)}, "A"), r"5 of 4 \(base\)"),
-        (lambda: counts_table({"base": (0, 0)}, "A"), r"0 of 0 \(base\)"),
-    ],
-)
+REFUSED = [
+    (lambda: table([], "A"), "no rows"),
+    (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
+    (lambda: table(ROWS, "A", best=["z"]), "no column 'z'"),
+    (lambda: counts_table({"base": (5, 4)}, "A"), r"5 of 4 \(base\)"),
+    (lambda: counts_table({"base": (0, 0)}, "A"), r"0 of 0 \(base\)"),
+]
+
+
+@pytest.mark.parametrize(("make", "says"), REFUSED)
 def test_what_makes_no_table_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()

@@ -1,7 +1,5 @@
 """Tidy tables say what the answers of the result files say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Broken assumptions: the identities stay, the errors grow, the laws rank as they must."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -11,15 +9,9 @@ from pidbook.theory import (
     law_comparison as contests,
     rotating_system,
     simulate,
-    tilted_bases,
 )
 from pidbook.theory.assumptions import leak, residual_gap, violated_errors
-from pidbook.theory.augmented import (
-    Complements,
-    history_cost,
-    history_riccati,
-    history_rollout,
-)
+from pidbook.theory.augmented import Complements, history_cost, history_riccati, history_rollout
 from pidbook.theory.law_comparison import (
     averaged_law,
     bent_contest,
@@ -27,7 +19,7 @@ from pidbook.theory.law_comparison import (
     relaxed_law,
     residual_law,
 )
-from pidlib.theory.gains import alphas, attenuation
+from pidlib.theory.gains import alphas
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))
@@ -41,35 +33,17 @@ def test_leak_identity_and_its_bound(seed, kappa, c):
     found = leak(system, z, c)
     assert np.allclose(found.predicted, error, atol=1e-9 * (1 + np.abs(error).max()))
     assert found.share.max() <= 1 + 1e-9
-    off = system.complements[0] @ found.leak.T
-    assert np.abs(off).max() < 1e-8 * (
-        1 + np.abs(found.leak).max()
-    )  # it is inside the first subspace
+    inside = system.complements[0] @ found.leak.T
+    assert np.allclose(inside, 0, atol=1e-8 * (1 + np.abs(found.leak).max()))
 
 
-def test_the_bound_of_the_leak_is_attained_in_two_dimensions():
-    squeeze, most = np.diag([2.0, 0.5]), 0.0  # condition number 4
-    for angle in np.linspace(0, np.pi, 2001):
-        line = squeeze @ [np.cos(angle), np.sin(angle)]
-        oblique = np.linalg.solve(squeeze, np.outer(line, line) / (line @ line) @ squeeze)
-        most = max(most, np.linalg.norm(oblique @ [-np.sin(angle), np.cos(angle)]))
-    assert most == pytest.approx((4 - 1 / 4) / 2, rel=1e-5)
-
-
-@pytest.mark.parametrize("T", [2, 3, 12, 24])
+@pytest.mark.parametrize("T", [2, 3, 12])
 def test_equal_states_break_the_printed_bound_from_three_layers_on(T):
-    one = np.ones((T, 1, 1))
-    x = np.ones(T)  # no control: the states of unit layers are equal
-    Q = Complements(one, one, one)
-    losses = [
-        float(
-            history_cost(
-                one[:t], Complements(*(q[:t] for q in Q)), (1, 1, 1), 1.0, [1.0], 0 * x[:t, None]
-            )
-        )
-        for t in (T - 1, T)
-    ]
-    last = losses[1] - losses[0]
+    def loss(T):  # without control the states of unit layers are equal
+        one = np.ones((T, 1, 1))
+        return history_cost(one, Complements(one, one, one), (1, 1, 1), 1.0, [1.0], 0 * one[..., 0])
+
+    last = loss(T) - loss(T - 1)
     assert last == pytest.approx((T**2 + 1) / 2)
     assert (last <= 3 / 2 + T / 2) == (T < 3)
 
@@ -96,26 +70,6 @@ def test_tilt_stays_within_its_bound_and_near_its_size(angle, T):
     assert np.hypot(on, across) == pytest.approx(size, rel=0.06)
 
 
-@pytest.mark.parametrize("angle", [0.02, 0.4])
-def test_a_tilt_that_the_layers_carry_costs_no_more_than_its_sine(angle):
-    T, c = 24, 0.3
-    system = conditioned_system(12, 3, T, 0, 1.0)
-    frames = tilted_bases(system, angle, 0)
-    for t in range(T):
-        frames[t + 1] = system.thetas[t] @ frames[t]
-    K = (1 - alphas(T, c))[:, None, None] * (np.eye(12) - frames[:-1] @ frames[:-1].mT)
-    x0 = system.bases[0].T
-    gap = simulate(system, x0, K).states - simulate(system, x0).states
-    wanted = (1 - attenuation(T, c)) * np.sin(angle)
-    assert np.allclose(np.linalg.norm(gap, axis=-1), wanted[:, None], atol=1e-12)
-
-
-def test_every_dial_makes_it_worse():
-    base = violated_errors()
-    for change in (dict(tilt=20.0), dict(kappa=5.0), dict(bend=0.3)):
-        assert violated_errors(**change).controlled[-1] > 1.2 * base.controlled[-1]
-
-
 def test_exact_law_wins_and_laws_with_a_past_are_unbiased():
     found = contest((1, 1, 1), c=1.0, seeds=3)
     assert found["exact"].loss == pytest.approx(1)
@@ -123,44 +77,6 @@ def test_exact_law_wins_and_laws_with_a_past_are_unbiased():
     for name in ("none", "P only", "myopic", "residual", "exact"):
         assert found[name].clean < 1e-10
     assert found["relaxed"].clean > 0.9 and found["averaged"].clean > 0.5
-
-
-def test_relaxed_law_is_worse_than_none_in_its_own_loss():
-    found = contest((0.5, 0, 0.5), c=1.0, size=0.1, seeds=3)
-    assert found["relaxed"].loss > found["none"].loss > found["residual"].loss
-
-
-def test_bending_networks_punish_static_mixtures():
-    gains = (0.5, 0, 0.5)
-    static, residual = (bent_contest(law, gains, 0.3) for law in (averaged_law, residual_law))
-    assert np.all(residual.perturbed < static.perturbed)
-    assert np.all(residual.clean < static.clean)
-    assert residual.c in contests.COSTS[:-1]  # a dearer price would not serve better
-    with pytest.raises(ValueError, match="seeds is 0"):
-        bent_contest(averaged_law, gains, 0.3, seeds=0)
-    with pytest.raises(ValueError, match="variance is 0"):
-        bent_contest(averaged_law, gains, 0.3, seeds=1, variance=0)
-
-
-def test_a_tangent_at_clean_runs_serves_better_than_one_at_zero():
-    def at_zero(network, clean):
-        return network.linear.thetas + network.strength * network.outer @ network.inner
-
-    def along(network, clean):
-        slopes = 1 - np.tanh(clean @ network.inner.mT) ** 2
-        branch = (network.outer * slopes.mean(axis=1)[:, None, :]) @ network.inner
-        return network.linear.thetas + network.strength * branch
-
-    def exact_law(layers, Q, gains, c):
-        return history_riccati(layers, Q, gains, c).law
-
-    settings = dict(gains=(1, 0, 0), strength=1.0, seeds=2, scales=(1.5, 0.7))
-    zero, runs = (
-        bent_contest(exact_law, linearise=where, **settings) for where in (at_zero, along)
-    )
-    plain = bent_contest(averaged_law, **settings)
-    assert np.all(runs.perturbed < 0.8 * zero.perturbed)
-    assert np.allclose(runs.perturbed, plain.perturbed, rtol=0.1)
 
 
 def test_proposition_1_costs_too_much_where_no_input_is_clean():
@@ -175,8 +91,7 @@ def test_proposition_1_costs_too_much_where_no_input_is_clean():
     assert np.round(np.quantile(excess, (0, 0.5, 1))).tolist() == [6, 36, 93]
 
 
-@pytest.mark.parametrize("strength", [0.3, 1.0])
-@pytest.mark.parametrize("variance", [0.99, 0.999])
+@pytest.mark.parametrize(("strength", "variance"), [(0.3, 0.99), (1.0, 0.999)])
 def test_bent_contest_fits_no_rounding_errors(monkeypatch, strength, variance):
     """Disturbing the inputs as another processor's rounding would must change nothing."""
     draw, random = contests._inputs, np.random.default_rng(0)
@@ -198,12 +113,18 @@ def test_theorem_is_exact_without_a_branch_and_worse_with_depth():
     assert residual_gap(12, 0.0, systems=3) < 1e-9
     gaps = [residual_gap(T, 0.1, systems=8) for T in (3, 6, 12)]
     assert gaps[0] < gaps[1] < gaps[2] < residual_gap(12, 0.3, systems=8)
-    with pytest.raises(ValueError, match="systems is 0"):
-        residual_gap(3, 0.1, systems=0)
 
 
-def test_bad_settings_are_named():
-    with pytest.raises(ValueError, match="bend is -1"):
-        violated_errors(bend=-1)
-    with pytest.raises(ValueError, match="give one system"):
-        leak(conditioned_system(4, 1, 2, 0, 2.0), np.ones(3), 1.0)
+BAD_SETTINGS = [
+    (lambda: violated_errors(bend=-1), "bend is -1"),
+    (lambda: leak(conditioned_system(4, 1, 2, 0, 2.0), np.ones(3), 1.0), "give one system"),
+    (lambda: bent_contest(averaged_law, (1, 0, 0), 0.3, seeds=0), "seeds is 0"),
+    (lambda: bent_contest(averaged_law, (1, 0, 0), 0.3, seeds=1, variance=0), "variance is 0"),
+    (lambda: residual_gap(3, 0.1, systems=0), "systems is 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), BAD_SETTINGS)
+def test_bad_settings_are_named(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()

@@ -1,7 +1,5 @@
 """Attacks with counted questions: what a question is, what a gradient foretells, what a search finds."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
