@@ -211,7 +211,10 @@ def clear_downloads(app, error) -> None:
 
 def configure(app, config):
     config.mathjax_path = "mathjax/tex-mml-chtml.js"
-    if not config.html_theme_options.get("repository_url"):
+    address = config.html_theme_options.get("repository_url")
+    config.html_theme_options["use_edit_page_button"] = bool(address)
+    config.html_theme_options["use_issues_button"] = bool(address)
+    if not address:
         config.html_theme_options.pop("launch_buttons", None)  # there is nothing to launch from
     # one size whatever the reader's font is, so that equations fit their column everywhere
     size = {"chtml": {"matchFontHeight": False, "scale": 1.1}}

@@ -5,6 +5,7 @@ What the tests ask of it stands in checks.js.
 """
 
 import json
+import re
 import time
 from itertools import product
 from pathlib import Path
@@ -329,6 +330,27 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
         output = np.clip(run.output[::3], -1, 3).ravel().tolist()
         shows(box, output, start=len(output), within=1e-3)
     assert opened.wrong == []
+
+
+@pytest.mark.parametrize("name", ["notebooks/05_error_theorem", "notebooks/11_schemes"])
+def test_a_chapter_prints(opened, name):
+    page = opened.go(name)
+    page.emulate_media(media="print")
+    shown = """query => [...document.querySelectorAll(query)]
+        .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 99))"""
+    nowhere = (
+        ".bd-header-article, .bd-sidebar-primary, .prev-next-area, .copybtn, .modebar, summary"
+    )
+    assert page.evaluate(shown, nowhere) == []  # what only a screen can use
+    assert page.evaluate(shown, "article details:not([open]) :is(h1, h2, h3)") == []
+    headings = [h.inner_text().strip("#") for h in page.query_selector_all("article h2")]
+    assert len(headings) > 5
+    code = page.query_selector("article .cell_input pre")
+    assert code.evaluate("e => e.scrollWidth <= e.clientWidth")  # no line is cut
+    pdf = page.pdf(format="A4", outline=True, tagged=True)
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) > 3
+    titles = re.findall(rb"/Title \(((?:[^()\\]|\\.)*)\)", pdf)  # those without a formula
+    assert "What to remember" in " ".join(title.decode("latin-1") for title in titles)
 
 
 @pytest.mark.parametrize("name", ["book/intro", "book/paper-redrawn"])

@@ -73,6 +73,10 @@ def test_with_an_address_the_buttons_lead_to_the_chapter(sound):
     assert len(page.select(".book-provenance")) == 1
     other = BeautifulSoup((site / "book/intro.html").read_text(), "lxml")
     assert not other.select(".dropdown-launch-buttons")  # no notebook, nothing to launch
+    for name, source in ((page, "notebooks/01_a.ipynb"), (other, "book/intro.md")):
+        addresses = [a["href"] for a in name.select(".dropdown-source-buttons a[href]")]
+        assert f"{ADDRESS}/edit/main/{source}" in addresses
+        assert any(address.startswith(f"{ADDRESS}/issues/new") for address in addresses)
 
 
 def test_a_stale_figure_stops_the_build(tmp_path, capfd):
@@ -83,7 +87,7 @@ def test_a_stale_figure_stops_the_build(tmp_path, capfd):
     assert "bench-fit.json has changed since the outputs were drawn from it" in told
     assert "run: .venv/bin/python tools/notebooks.py run notebooks/01_a.ipynb" in told
     page = BeautifulSoup((tmp_path / "_build/html/notebooks/01_a.html").read_text(), "lxml")
-    assert not page.select(".dropdown-launch-buttons")  # and no address, no button
+    assert not page.select(".dropdown-launch-buttons, .dropdown-source-buttons")  # no address
 
 
 def test_plain_sphinx_builds_the_same_pages(sound, capfd):

@@ -151,9 +151,9 @@ def leak(system: LinearSystem, z: np.ndarray, c: float) -> Leak:
     predicted, leaks, shares = [on + off], [total], []
     for t in range(T):
         oblique = np.linalg.solve(Phi, (np.eye(d) - Q[t]) @ Phi @ off)
-        bend = np.linalg.cond(Phi)
-        allowed = 0.5 * (bend - 1 / bend) * np.linalg.norm(off)
-        shares.append(np.linalg.norm(oblique) / allowed if bend > 1 + 1e-9 else 0.0)
+        condition = np.linalg.cond(Phi)
+        allowed = 0.5 * (condition - 1 / condition) * np.linalg.norm(off)
+        shares.append(np.linalg.norm(oblique) / allowed if condition > 1 + 1e-9 else 0.0)
         total = total + (a[t] - a[t + 1]) * oblique
         Phi = system.thetas[t] @ Phi
         leaks.append(total)
