@@ -306,7 +306,7 @@ def margins(of: Condition, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
     return own - logits.max(axis=1)
 
 
-def texts_allowed(
+def every_text(
     every: Sequence[tuple[str, int]], rows: Mapping, allowed: Mapping, swaps: Sequence[Swap]
 ) -> list[tuple[int, dict[str, Any]]]:
     """Every row with every choice of the words of a list, after the row's place in `every`."""
@@ -378,7 +378,7 @@ def main() -> None:
         "judged": accepted,
     }
 
-    asked = {name: texts_allowed(every, rows, allowed, swaps) for name, swaps in lists.items()}
+    asked = {name: every_text(every, rows, allowed, swaps) for name, swaps in lists.items()}
     clean = [rows[data][place] for data, place in every]
     prices = price_rows()
     right: dict[str, dict[str, np.ndarray]] = {}

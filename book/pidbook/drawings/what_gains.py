@@ -522,6 +522,24 @@ def judged_table(shares: pd.DataFrame, gains: pd.DataFrame, caption: str) -> Tab
 # --- The verdict --------------------------------------------------------------------------------
 
 
+def readings(shares: pd.DataFrame) -> Figure:
+    """Texts by what two readers say of their label: a bar a kind, both keep it, one does, neither."""
+    fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    plot = fig.add_subplot(xlabel="share of 50 texts, %", xlim=(0, 100))
+    places, left = np.arange(len(shares)), np.zeros(len(shares))
+    for column, colour in (("both", ESTIMATE), ("one", "0.75"), ("neither", LOSS)):
+        plot.barh(places, shares[column], left=left, color=colour, height=0.7, label=column)
+        left += shares[column].to_numpy()
+    for y, value in zip(places, shares["both"], strict=True):
+        if value > 0:
+            plot.text(2, y, f"{value:.0f}", color="white", va="center", fontsize=10, weight="bold")
+    plot.set_yticks(places, shares["kind"], fontsize=10)
+    plot.invert_yaxis()
+    plot.grid(visible=False)
+    fig.legend(loc="outside upper center", ncols=3, fontsize=10, title="readers who keep the label")
+    return fig
+
+
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
     """Changes of each defence on some sets, with the pairs; gains are named, losses marked."""
     rows = []
