@@ -28,7 +28,8 @@ from sources import files_of
 
 CACHE = BUILD / ".jupyter_cache"  # where Jupyter Book looks
 PACKAGES = {"pidlib": ROOT / "pidlib", "pidbook": ROOT / "book" / "pidbook"}
-SHARED = ("pidlib/assets", "requirements.txt", "requirements-nodeps.txt")
+PAPER = "book/pidbook/evaluation/paper_tables.json"
+SHARED = ("pidlib/assets", PAPER, "requirements.txt", "requirements-nodeps.txt")
 TIMEOUT = 300  # seconds per cell, as in _config.yml
 
 

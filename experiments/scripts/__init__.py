@@ -6,4 +6,5 @@ SCRIPTS = {  # by the name of the result
     "encoding-words-snli-test-minilm-nli": "encoding_words",
     "sisters-snli-test-minilm-nli": "sister_words",
     "kept-meaning-minilm-nli": "kept_meaning",
+    "read-attacks-snli-test-minilm-nli": "read_attacks",
 }

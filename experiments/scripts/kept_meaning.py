@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ WINNERS_READ = 200  # texts that turned an answer, drawn at random
 MARGIN = 0.02  # a difference that does not matter
 FAMILY = ("P 99 %", "P-D 99 %", "Terminal both", "encoding", "strict encoding", "trained on A2T")
 FITTED_ON = 2000  # pairs of snli-validation
+EDITED = 1000  # pairs of the contrast set of each file, at most
 REWRITTEN = "snli-counterfactual-train"
 ENTAILED = 0
 INSTRUCTIONS = """
@@ -231,9 +233,9 @@ def _write_sheet(path: Path, lines: Sequence[tuple[Any, str, str]]) -> None:
         writer.writerows((k, *line) for k, line in enumerate(lines))
 
 
-def kappa(first: np.ndarray, second: np.ndarray) -> float:
-    """Cohen's kappa of two readers on whether the meaning is the same."""
-    a, b = first == "S", second == "S"
+def kappa(first: np.ndarray, second: np.ndarray, same: str = "S") -> float:
+    """Cohen's kappa of two readers on one answer against all others."""
+    a, b = first == same, second == same
     chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
     return float(((a == b).mean() - chance) / (1 - chance))
 
@@ -282,11 +284,12 @@ def price_rows() -> dict[str, list[dict[str, Any]]]:
     for data, places in SETS.items():
         rows = [dict(row) for row in load_nli(data)]
         edits = contrasts(rows, places, wordnet, SEED)
+        drawn = np.random.default_rng(SEED).permutation(len(edits))[:EDITED]
+        edits = [edits[k] for k in sorted(drawn)]
         priced[f"contrast {data}"] = edited(rows, edits)
         if data == "snli-test":
-            groups = strict_encoding().groups()
-            own = sisters(rows, range(len(rows)), wordnet, groups, SEED)
-            priced["sisters of the strict encoding"] = edited(rows, own)
+            groups = encoding_of(CHOSEN, fit_rows(data, COUNTED), "ppdb").groups()
+            priced["sisters"] = edited(rows, sisters(rows, range(len(rows)), wordnet, groups, SEED))
     rewritten = load_nli(REWRITTEN)
     second_half = np.arange(len(rewritten) // 2, len(rewritten))
     chosen = np.random.default_rng(SEED).choice(second_half, 1000, replace=False)
@@ -301,6 +304,41 @@ def margins(of: Condition, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
     own = logits[np.arange(len(rows)), labels]
     logits[np.arange(len(rows)), labels] = -np.inf
     return own - logits.max(axis=1)
+
+
+def texts_allowed(
+    every: Sequence[tuple[str, int]], rows: Mapping, allowed: Mapping, swaps: Sequence[Swap]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Every row with every choice of the words of a list, after the row's place in `every`."""
+    kept: dict[tuple[str, int], dict[int, set[str]]] = {}
+    for swap in swaps:
+        kept.setdefault(swap[:2], {}).setdefault(swap.place, set()).add(swap.new)
+    texts = []
+    for k, (data, place) in enumerate(every):
+        of = only(allowed[data, place], kept.get((data, place), {}))
+        for choice in np.ndindex(of.sizes):
+            texts.append((k, {**rows[data][place], "hypothesis": of.written(choice)}))
+    return texts
+
+
+def wrong_answers(
+    condition: Condition, clean: Sequence, asked: Mapping[str, Sequence], prices: Mapping
+) -> dict[str, list[int]]:
+    """Which rows and texts of each set a contender answers wrongly."""
+    with condition.attached():
+        wrong = {"clean": margins(condition, clean) <= 0}
+        for key, of in asked.items():
+            wrong[key] = margins(condition, [text for _, text in of]) <= 0
+        for key, part in prices.items():
+            bits = right_answers(condition.model, condition.tokenizer, part)
+            wrong[key] = ~bits if key == "rewritten" else bits
+    return {key: np.flatnonzero(bits).tolist() for key, bits in wrong.items()}
+
+
+def _without(wrong: Sequence[int], n: int) -> np.ndarray:
+    right = np.ones(n, bool)
+    right[list(wrong)] = False
+    return right
 
 
 def main() -> None:
@@ -333,42 +371,33 @@ def main() -> None:
     ]  # fmt: skip
     readings = read("swaps", lines, known=True)
     agreed = (readings["swaps"] == "S").all(axis=0)
+    unchanged = (readings["swaps"] != "C").all(axis=0)  # no English, perhaps; added after a look
     lists: dict[str, list[Swap]] = {
         "read": [swap for swap, both in zip(accepted, agreed, strict=True) if both],
+        "not changed": [swap for swap, yes in zip(accepted, unchanged, strict=True) if yes],
         "judged": accepted,
     }
 
-    asked, owner = {}, {}  # texts of each list, and the place in `every` of the row of each
-    for name, swaps in lists.items():
-        kept: dict[tuple[str, int], dict[int, set[str]]] = {}
-        for swap in swaps:
-            kept.setdefault(swap[:2], {}).setdefault(swap.place, set()).add(swap.new)
-        asked[name], owner[name] = [], []
-        for k, key in enumerate(every):
-            of = only(allowed[key], kept.get(key, {}))
-            for choice in np.ndindex(of.sizes):
-                asked[name].append({**rows[key[0]][key[1]], "hypothesis": of.written(choice)})
-                owner[name].append(k)
-
+    asked = {name: texts_allowed(every, rows, allowed, swaps) for name, swaps in lists.items()}
     clean = [rows[data][place] for data, place in every]
     prices = price_rows()
     right: dict[str, dict[str, np.ndarray]] = {}
-    winners: dict[str, str] = {}
+    winners: dict[str, tuple[str, int]] = {}  # texts that turned an answer, and their rows
     for name, condition in contenders():
-        with condition.attached():
-            right[name] = {"clean": margins(condition, clean) > 0}
-            for key in lists:
-                holds = margins(condition, asked[key]) > 0
-                right[name][key] = np.ones(len(every), bool)
-                np.logical_and.at(right[name][key], owner[key], holds)
-                if key == "judged":
-                    for k in np.flatnonzero(~holds):
-                        row = owner[key][k]
-                        if right[name]["clean"][row]:
-                            winners[f"{row} {asked[key][k]['hypothesis']}"] = every[row]
-            for key, part in prices.items():
-                bits = right_answers(condition.model, condition.tokenizer, part)
-                right[name][key] = bits if key == "rewritten" else ~bits
+        settings = {"rows": fingerprint(clean), "texts": {k: len(of) for k, of in asked.items()}}
+        settings["of"] = getattr(condition.control, "sha256", name)
+        wrong = cached_json(
+            RUNS / f"{name}.json", settings, partial(wrong_answers, condition, clean, asked, prices)
+        )
+        right[name] = {"clean": _without(wrong["clean"], len(every))}
+        for key, of in asked.items():
+            right[name][key] = _without([of[k][0] for k in wrong[key]], len(every))
+        for key, part in prices.items():
+            right[name][key] = _without(wrong[key], len(part))
+        for k in wrong["judged"]:
+            row, text = asked["judged"][k]
+            if right[name]["clean"][row]:
+                winners[f"{row} {text['hypothesis']}"] = every[row]
         print(name, {key: int(bits.sum()) for key, bits in right[name].items()}, flush=True)
 
     drawn = np.random.default_rng(SEED).permutation(sorted(winners))[:WINNERS_READ]
@@ -402,17 +431,18 @@ def main() -> None:
             "read": len(lists["read"]),
             "texts": {name: len(of) for name, of in asked.items()},
             "rows with a swap": {
-                name: int(sum(n > 1 for n in np.bincount(of))) for name, of in owner.items()
+                name: int((np.bincount([row for row, _ in of]) > 1).sum())
+                for name, of in asked.items()
             },
             "sha256": same.sha256,
         },
         judge={"threshold": judged["threshold"], "known": judged["known"]},
         readings={
             "kappa": kappa(*readings["swaps"]),
-            "swaps": _table(readings["swaps"]),
-            "known": {kind: _table(readings[kind]) for kind in ("valid", "invalid")},
+            "swaps": readings_table(readings["swaps"]),
+            "known": {kind: readings_table(readings[kind]) for kind in ("valid", "invalid")},
             "kappa of winners": kappa(*of_winners),
-            "winners": _table(of_winners) | {"of": len(winners)},
+            "winners": readings_table(of_winners) | {"of": len(winners)},
         },
         counts={
             name: {key: {"right": int(bits.sum()), "n": len(bits)} for key, bits in of.items()}
@@ -425,7 +455,7 @@ def main() -> None:
     )
 
 
-def _table(answers: np.ndarray) -> dict[str, int]:
+def readings_table(answers: np.ndarray) -> dict[str, int]:
     """How often both readers gave which letters, "SC": the first's and the second's."""
     pairs, counts = np.unique(["".join(of) for of in answers.T], return_counts=True)
     return dict(zip(pairs.tolist(), counts.tolist(), strict=True))

@@ -6,7 +6,6 @@ from .layerwise import (
 )
 from .pretrained import (
     controls as controls,
-    fit_record as fit_record,
     load_control as load_control,
     load_controller as load_controller,
 )

@@ -28,16 +28,7 @@ def controls() -> list[str]:
 
 
 def fit_record(name: str = "minilm-nli-terminal") -> dict[str, Any]:
-    """What a control was fitted on, for which adapter, by which command, and what was tried.
-
-    Parameters
-    ----------
-    name : str in `controls()`
-
-    Returns
-    -------
-    dict
-    """
+    """What a control was fitted on, for which adapter, by which command, and what was tried."""
     path = CONTROLS / name / "fit.json"
     if not path.is_file():
         raise ValueError(f"unknown control {name!r}; known: {controls()}")

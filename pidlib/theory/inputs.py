@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,10 +33,3 @@ def depth(T: int) -> int:
     if isinstance(T, bool) or not isinstance(T, (int, np.integer)):
         raise TypeError(f"the number of layers T is {T!r}; give a whole number")
     return int(number("the number of layers T", T, "at least 1"))
-
-
-def choice(name: str, value: str, options: Sequence[str]) -> str:
-    """Refuse a word that is none of the options."""
-    if value not in options:
-        raise ValueError(f"unknown {name} {value!r}; choose one of {tuple(options)}")
-    return value

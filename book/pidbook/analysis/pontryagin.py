@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from pidbook.theory.descent import Descent, descend
+from pidbook.theory.inputs import choice
 from pidbook.theory.paths import ChainSweep, Path, RunningLoss
 from pidlib.hooks import Blocks, Control, uncached
 from pidlib.pid import PIDController
-from pidlib.theory.inputs import choice
 from pidlib.tokens import after_first, token_mask
 
 LOSSES = ("relaxed", "running")

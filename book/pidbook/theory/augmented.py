@@ -18,10 +18,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from pidbook.theory.inputs import inputs_of, layers_of, shaped
+from pidbook.theory.inputs import choice, inputs_of, layers_of, shaped
 from pidbook.theory.riccati import DenseSolution, quadratic_program, total_cost
 from pidbook.theory.systems import PASTS, HistoryLaw, LinearSystem, Trajectory, run_layers
-from pidlib.theory.inputs import choice, control_cost
+from pidlib.theory.inputs import control_cost
 from pidlib.theory.subspaces import rank_for
 
 Gains = tuple[float, float, float]

@@ -1,9 +1,18 @@
-"""Refusals of arrays whose shapes do not fit: each names the shape, and what is right."""
+"""Refusals of words and arrays that do not fit: each names the value, and what is right."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
+
+
+def choice(name: str, value: str, options: Sequence[str]) -> str:
+    """Refuse a word that is none of the options."""
+    if value not in options:
+        raise ValueError(f"unknown {name} {value!r}; choose one of {tuple(options)}")
+    return value
 
 
 def layers_of(thetas: ArrayLike, batch: bool = False) -> np.ndarray:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pidbook.theory.augmented import Complements, Gains
-from pidbook.theory.inputs import inputs_of, layers_of, shaped
+from pidbook.theory.inputs import choice, inputs_of, layers_of, shaped
 from pidbook.theory.systems import apply, run_layers
-from pidlib.theory.inputs import choice, control_cost
+from pidlib.theory.inputs import control_cost
 
 
 class Sweep(NamedTuple):

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import torch
 
-from pidlib.theory.inputs import choice, number
+from pidbook.theory.inputs import choice
+from pidlib.theory.inputs import number
 from pidlib.theory.subspaces import Moments, rank_for, spectrum
 
 MODES = ("embedding", "temporal")
