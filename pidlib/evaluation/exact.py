@@ -48,6 +48,16 @@ class Choices(NamedTuple):
         """How many words may stand at each place, its own among them."""
         return tuple(map(len, self.words))
 
+    @property
+    def unchanged(self) -> Choice:
+        """The choice of the text's own words."""
+        return (0,) * len(self.words)
+
+    @property
+    def without(self) -> list[str]:
+        """The texts that lack one of the words."""
+        return [self.text[:a].rstrip() + self.text[b:] for a, b in self.spans]
+
     def written(self, choice: Sequence[int]) -> str:
         """The text with the chosen words."""
         parts, end = [], 0
@@ -130,8 +140,8 @@ def exact_robustness(
         As for `choices`.
     cap : int, combinations that are tried; more than that leave the last level open
     half : bool
-        Ask in bfloat16 first, and again in full precision where two answers are half a logit apart
-        or less.
+        Ask in bfloat16 first, if the processor computes in it, and again in full precision where two
+        answers are half a logit apart or less.
 
     Returns
     -------
@@ -139,8 +149,10 @@ def exact_robustness(
 
     Source: our departure; the paper searches greedily (§3.1).
     """
-    asked = _margins(model, tokenizer, row, half)
-    return verdict(choices(row[changing(row)], source, most), asked, cap)
+    asked, of = _margins(model, tokenizer, row, half), choices(row[changing(row)], source, most)
+    if asked([of.text])[0] > 0:  # each search begins with these texts: one batch, then remembered
+        asked([*of.without, *map(of.written, one_more_change([of.unchanged], of.sizes))])
+    return verdict(of, asked, cap)
 
 
 def exact_letters(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool = False) -> bool:
@@ -199,7 +211,12 @@ def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> 
 
 
 def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-    """Logits (N, labels) in bfloat16, in full precision where the two largest are close."""
+    """Logits (N, labels) in bfloat16, in full precision where the two largest are close.
+
+    Where the processor has to imitate bfloat16, which takes six times as long, all are in full precision.
+    """
+    if not (torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        return scores(model, tokenizer, rows)
     with torch.autocast("cpu", torch.bfloat16):
         logits = scores(model, tokenizer, rows)
     ranked = np.sort(logits, axis=1)
@@ -216,9 +233,9 @@ def verdict(of: Choices, margins: Margins, cap: int = CAP) -> RobustnessResult:
     base = float(answered([of.text])[0])
     if not base > 0:
         return RobustnessResult(False, (False,) * 3, (False,) * 3, (False,) * 3, whole, (1, 1, 1))
-    greedy, greedy_texts = _greedy(of, margins, base)  # on its own account
     beam = _beam(of, answered)  # what it meets need not be asked again
-    none, counts = (0,) * len(of.sizes), (greedy_texts, len(memory))
+    greedy, greedy_texts = _greedy(of, margins, base)  # on its own account
+    none, counts = of.unchanged, (greedy_texts, len(memory))
     singles = [(k, j) for k, size in enumerate(of.sizes) for j in range(1, size)]
     harm = answered([of.written(choice) for choice in one_more_change([none], of.sizes)])
     levels: list[bool | None] = [bool((harm > 0).all())]
@@ -289,9 +306,8 @@ def _all_right(answered: Margins, wanted: Iterator[str]) -> bool:
 def _greedy(of: Choices, margins: Margins, base: float) -> tuple[tuple[bool, ...], int]:
     """Word after word, in the order of what leaving it out costs, to what harms most."""
     answered = _remembering(margins, memory := {of.text: base})
-    without = [of.text[:a].rstrip() + of.text[b:] for a, b in of.spans]
-    order = np.argsort(margins(without), kind="stable") if without else []
-    choice, margin, after = (0,) * len(of.sizes), base, []
+    order = np.argsort(margins(of.without), kind="stable") if of.spans else []
+    choice, margin, after = of.unchanged, base, []
     for k in order:
         tried = [changed(choice, (int(k), j)) for j in range(1, of.sizes[k])]
         values = answered([of.written(other) for other in tried])
@@ -301,12 +317,12 @@ def _greedy(of: Choices, margins: Margins, base: float) -> tuple[tuple[bool, ...
         if margin <= 0:
             break
     held = [all(after[:most]) for most in (1, 2, len(after))]
-    return tuple(held), len(memory) + len(without)
+    return tuple(held), len(memory) + len(of.spans)
 
 
 def _beam(of: Choices, margins: Margins) -> tuple[bool, ...]:
     """Change a further word in each step, of the `WIDTH` most harmful texts of the last one."""
-    kept, held = [(0,) * len(of.sizes)], []
+    kept, held = [of.unchanged], []
     for _ in of.sizes:
         wider = one_more_change(kept, of.sizes)
         values = margins([of.written(choice) for choice in wider])

@@ -4,11 +4,21 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
-from pidlib import load_model, load_nli
+from pidlib import PIDController, load_model, load_nli
 from pidlib.attacks import candidates
-from pidlib.evaluation.accuracy import right_answers
-from pidlib.evaluation.exact import Choices, choices, exact_robustness, falling, verdict
+from pidlib.data import encode
+from pidlib.data.labels import label_order
+from pidlib.evaluation.accuracy import right_answers, scores, under
+from pidlib.evaluation.exact import (
+    Choices,
+    choices,
+    exact_robustness,
+    falling,
+    half_scores,
+    verdict,
+)
 
 
 def drawn(seed, places=4, words=3):
@@ -97,10 +107,30 @@ def test_candidates_keep_case_and_part_of_speech_and_leave_stop_words():
 
 def test_a_real_model_agrees_with_its_own_answers():
     model, tokenizer = load_model("minilm-nli")
-    source, rows = candidates("lexicon"), load_nli("captions", split="test", n=6)
+    source, rows = candidates("lexicon"), load_nli("captions", split="test", n=4)
     for row in rows:
         of = choices(row["hypothesis"], source, most=2)
         every = [of.written(choice) for choice in product(*map(range, of.sizes))]
         answers = right_answers(model, tokenizer, [{**row, "hypothesis": text} for text in every])
         outcome = exact_robustness(model, tokenizer, row, source, most=2)
         assert outcome.texts == len(every) and outcome.exact[2] == bool(answers.all())
+
+        def one_by_one(texts, row=row):
+            asked = [encode(tokenizer, [{**row, "hypothesis": text}]) for text in texts]
+            with torch.inference_mode():
+                logits = np.concatenate([model(**inputs).logits.numpy() for inputs in asked])
+            return logits[:, row["label"]] - np.delete(logits, row["label"], 1).max(1)
+
+        assert outcome == verdict(of, one_by_one)
+
+
+def test_answers_without_the_tokens_that_nobody_reads_are_the_models_own():
+    model, tokenizer = load_model("minilm-nli")
+    rows = list(load_nli("captions", split="test", n=24))
+    fitted = PIDController.fit(model, tokenizer, rows, scheme="PD")
+    for control in (None, fitted):
+        with under(control, model), torch.inference_mode():
+            own = model(**encode(tokenizer, rows)).logits[:, label_order(model.config)].numpy()
+            assert np.abs(scores(model, tokenizer, rows) - own).max() < 1e-5
+            assert np.abs(half_scores(model, tokenizer, rows) - own).max() < 0.5
+    assert not any(module._forward_pre_hooks for module in model.modules())
