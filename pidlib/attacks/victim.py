@@ -11,7 +11,6 @@ import torch
 from pidlib.attacks.offline import load_textattack
 from pidlib.data.batches import memoised
 from pidlib.data.labels import label_order
-from pidlib.evaluation.accuracy import first_token_only
 
 ta = load_textattack()
 Text = str | tuple[str, str]
@@ -41,7 +40,7 @@ class Victim(ta.models.wrappers.ModelWrapper):
         return torch.stack(memoised(self.memory, text_input_list, self._probabilities))
 
     def _probabilities(self, texts: list[Text]) -> torch.Tensor:
-        with self._evaluating(), torch.inference_mode(), first_token_only(self.model):
+        with self._evaluating(), torch.inference_mode():
             logits = self.model(**self._inputs(texts)).logits[:, self.order].float()
             return logits.softmax(-1).cpu()
 

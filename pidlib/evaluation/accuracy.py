@@ -113,19 +113,7 @@ def scores(
     order = torch.tensor(label_order(model.config), device=device)
     stream = batches(tokenizer, rows, batch_size, device=device, positions=positions_of(model))
     logits = np.empty((len(rows), len(order)), dtype=np.float32)
-    with torch.inference_mode(), first_token_only(model):
+    with torch.inference_mode():
         for batch in stream:
             logits[batch.indices] = model(**batch.inputs).logits[:, order].float().cpu().numpy()
     return logits
-
-
-def first_token_only(model: Any) -> AbstractContextManager:
-    """Spare the last block of a BERT the tokens that its classifier does not read; answers stay."""
-    if type(model).__name__ != "BertForSequenceClassification":
-        return nullcontext()
-    after_attention = model.bert.encoder.layer[-1].attention.output
-    return after_attention.register_forward_pre_hook(_first_token)
-
-
-def _first_token(_module: Any, states: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    return tuple(state[:, :1] for state in states)

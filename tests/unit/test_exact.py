@@ -124,7 +124,7 @@ def test_a_real_model_agrees_with_its_own_answers():
         assert outcome == verdict(of, one_by_one)
 
 
-def test_answers_without_the_tokens_that_nobody_reads_are_the_models_own():
+def test_scores_are_the_models_own():
     model, tokenizer = load_model("minilm-nli")
     rows = list(load_nli("captions", split="test", n=24))
     fitted = PIDController.fit(model, tokenizer, rows, scheme="PD")
