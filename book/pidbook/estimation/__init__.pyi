@@ -1,9 +1,3 @@
-from .detection import (
-    Detection as Detection,
-    Detector as Detector,
-    auroc as auroc,
-    doubt as doubt,
-)
 from .encoding import (
     AgreedCandidates as AgreedCandidates,
     SynonymEncoding as SynonymEncoding,
