@@ -34,20 +34,6 @@ def test_headings_have_a_scope_and_numbers_stand_right():
     assert ["right" in side for side in heads] == [False, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("best", "bold"),
-    [
-        ("column", ["2.500", "3.000"]),
-        ("row", ["1.260", "3.000"]),
-        (["x"], ["2.500"]),
-        ("x", ["2.500"]),
-    ],
-)
-def test_the_largest_numbers_are_bold(best, bold):
-    page = soup(table(ROWS, "A table", best=best))
-    assert [cell.text for cell in page.select("td") if "bold" in cell["style"]] == bold
-
-
 def test_marked_cells_are_red():
     page = soup(table(ROWS, "A table", marked=lambda row, column: row[column] == 2.5))
     assert [cell.text for cell in page.select("td") if "color" in cell["style"]] == ["2.500"]
@@ -91,7 +77,6 @@ def test_counts_have_wilsons_interval():
     [
         (lambda: table([], "A"), "no rows"),
         (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
-        (lambda: table(ROWS, "A", best=["z"]), "no column 'z'"),
         (lambda: counts_table({"base": (5, 4)}, "A"), r"5 of 4 \(base\)"),
         (lambda: counts_table({"base": (0, 0)}, "A"), r"0 of 0 \(base\)"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from pidbook.theory import (
     conditioned_system,
@@ -13,7 +12,7 @@ from pidbook.theory import (
     simulate,
     tilted_bases,
 )
-from pidbook.theory.assumptions import leak, residual_gap, violated_errors
+from pidbook.theory.assumptions import residual_gap, violated_errors
 from pidbook.theory.augmented import (
     Complements,
     history_cost,
@@ -28,23 +27,6 @@ from pidbook.theory.law_comparison import (
     residual_law,
 )
 from pidlib.theory.gains import alphas, attenuation
-
-
-@given(st.integers(0, 2**31 - 1), st.floats(1, 3), st.floats(-3, 3).map(np.exp))
-def test_leak_identity_and_its_bound(seed, kappa, c):
-    random = np.random.default_rng(seed)
-    d, T = int(random.integers(2, 9)), int(random.integers(1, 7))
-    system = conditioned_system(d, int(random.integers(1, d)), T, seed, kappa)
-    z = random.standard_normal(d)
-    K = (1 - alphas(T, c))[:, None, None] * system.complements[:-1]
-    error = simulate(system, z, K).states
-    found = leak(system, z, c)
-    assert np.allclose(found.predicted, error, atol=1e-9 * (1 + np.abs(error).max()))
-    assert found.share.max() <= 1 + 1e-9
-    off = system.complements[0] @ found.leak.T
-    assert np.abs(off).max() < 1e-8 * (
-        1 + np.abs(found.leak).max()
-    )  # it is inside the first subspace
 
 
 def test_the_bound_of_the_leak_is_attained_in_two_dimensions():
@@ -205,5 +187,3 @@ def test_theorem_is_exact_without_a_branch_and_worse_with_depth():
 def test_bad_settings_are_named():
     with pytest.raises(ValueError, match="bend is -1"):
         violated_errors(bend=-1)
-    with pytest.raises(ValueError, match="give one system"):
-        leak(conditioned_system(4, 1, 2, 0, 2.0), np.ones(3), 1.0)

@@ -3,17 +3,14 @@ from .encoding import (
     SynonymEncoding as SynonymEncoding,
     word_counts as word_counts,
 )
-from .invariance import (
-    SwapFeedback as SwapFeedback,
-)
 from .preprocessing import (
     NormalisedTokenizer as NormalisedTokenizer,
     Preprocessing as Preprocessing,
 )
-from .selection import (
-    Selection as Selection,
-    choose as choose,
-)
 from .spelling import (
     SpellingNormaliser as SpellingNormaliser,
+)
+from .swapped_words import (
+    SwappedWords as SwappedWords,
+    swapped_words as swapped_words,
 )

@@ -17,7 +17,6 @@ DASH = "\N{EN DASH}"  # where there is no number
 _STYLES = {  # in the cells themselves, so that a notebook outside the book shows them too
     "words": "text-align:left",
     "number": "text-align:right",
-    "best": "font-weight:bold",
     "marked": "color:var(--book-marked,#c4504b)",
 }
 
@@ -83,7 +82,6 @@ def table(
     rows: Sequence[Mapping[str, Any]],
     caption: str,
     digits: int | Mapping[str, int] = 3,
-    best: str | Sequence[str] | None = None,
     marked: Callable[[Mapping[str, Any], str], bool] | None = None,
     folded: bool | None = None,
 ) -> Table:
@@ -94,8 +92,6 @@ def table(
     rows : sequence of mappings with the same columns; None is shown as a dash
     caption : str
     digits : int, decimal places of floats; or a mapping of column to int, 3 elsewhere
-    best : {"row", "column"} or names of columns, optional
-        The largest number of each row, of each column, or of each named column is bold.
     marked : function of a row and a column, optional; where it is true, the number is red
     folded : bool, optional
         Whether the table opens only on a click; by default where it has more than 12 rows.
@@ -121,12 +117,11 @@ def table(
     places = digits if isinstance(digits, Mapping) else dict.fromkeys(heads, digits)
     words = [[_text(row[head], places.get(head, 3)) for head in heads] for row in rows]
     numeric = [all(row[head] is None or _number(row[head]) for row in rows) for head in heads]
-    bold, looks = _largest(rows, heads, best), []
-    for k, row in enumerate(rows):
+    looks = []
+    for row in rows:
         line = []
         for head, number in zip(heads, numeric, strict=True):
             names = ["number" if number else "words"]
-            names += ["best"] * ((k, head) in bold)
             names += ["marked"] * bool(marked and marked(row, head))
             line.append(" ".join(names))
         looks.append(line)
@@ -180,24 +175,6 @@ def _cell(match: re.Match[str]) -> str:
     tag = "td" if int(column) else "th"
     scope = "" if int(column) else ' scope="row"'
     return f'<{tag}{scope} style="{style}"{text}</{tag}>'
-
-
-def _largest(
-    rows: Sequence[Mapping[str, Any]], heads: list[str], best: str | Sequence[str] | None
-) -> set[tuple[int, str]]:
-    """Places of the largest numbers, ties included."""
-    if best is None:
-        return set()
-    named = [best] if isinstance(best, str) else list(best)
-    columns = heads if best in ("row", "column") else named
-    if unknown := set(columns) - set(heads):
-        raise ValueError(f"no column {sorted(unknown)[0]!r}; there are {heads}")
-    places = [(k, h) for k, row in enumerate(rows) for h in columns if _number(row[h])]
-    most: dict[int | str, Any] = {}  # of each row, or of each column
-    for k, head in places:
-        group, number = k if best == "row" else head, rows[k][head]
-        most[group] = max(most.get(group, number), number)
-    return {(k, h) for k, h in places if rows[k][h] == most[k if best == "row" else h]}
 
 
 def _number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Theorem 1 with one assumption broken at a time: tilt, condition, curvature, and the leak."""
+"""Theorem 1 with one assumption broken at a time: tilt, condition, curvature."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from pidbook.theory.gains import generalised_error
 from pidbook.theory.riccati import riccati
 from pidbook.theory.systems import (
-    LinearSystem,
     ResidualSystem,
     conditioned_system,
     residual_system,
     simulate,
     tilted_bases,
 )
-from pidlib.theory.gains import alphas, attenuation, predicted_error
+from pidlib.theory.gains import alphas, predicted_error
 from pidlib.theory.inputs import number
 
 INPUTS = 40
@@ -97,68 +96,6 @@ def violated_errors(
         errors.append(np.sqrt(((gap**2).sum(-1) / (clean**2).sum(-1)).mean(axis=1)))
     off = ((z @ linear.complements[0]) ** 2).sum(-1)
     return ViolatedErrors(*errors, np.sqrt(predicted_error(size**2 - off, off, T, c).mean(axis=1)))
-
-
-class Leak(NamedTuple):
-    """Parts of an error under layers that are not orthogonal."""
-
-    predicted: np.ndarray
-    leak: np.ndarray
-    share: np.ndarray
-
-
-def leak(system: LinearSystem, z: np.ndarray, c: float) -> Leak:
-    """Error of the law of Proposition 2 by the exact identity for any carried subspaces.
-
-    Parameters
-    ----------
-    system : LinearSystem
-        One system with invertible layers that carry their subspaces.
-    z : (d,) array
-        Perturbation of the input.
-    c : float
-        Cost of the control.
-
-    Returns
-    -------
-    Leak
-        `predicted` errors and their parts `leak`, (T + 1, d); `share` (T,), the size of each
-        layer's leak over the most that its condition number allows.
-
-    Raises
-    ------
-    ValueError
-        A batch of systems, or a perturbation of the wrong size.
-
-    Examples
-    --------
-    >>> from pidbook.theory.systems import orthogonal_system
-    >>> parts = leak(orthogonal_system(6, 2, 4, seed=0), np.ones(6), c=1.0)
-    >>> bool(abs(parts.leak).max() < 1e-12)          # orthogonal layers do not leak
-    True
-
-    Source: equations assumptions-condition, assumptions-leak.
-    """
-    if system.thetas.ndim != 3 or np.shape(z) != (system.d,):
-        raise ValueError(
-            f"thetas have shape {system.thetas.shape} and z {np.shape(z)}; give one system and a "
-            f"vector of size {system.d}"
-        )
-    d, T, Q = system.d, system.T, system.complements
-    a, Phi, total = attenuation(T, c), np.eye(d), np.zeros(d)
-    off = Q[0] @ z
-    on = z - off
-    predicted, leaks, shares = [on + off], [total], []
-    for t in range(T):
-        oblique = np.linalg.solve(Phi, (np.eye(d) - Q[t]) @ Phi @ off)
-        bend = np.linalg.cond(Phi)
-        allowed = 0.5 * (bend - 1 / bend) * np.linalg.norm(off)
-        shares.append(np.linalg.norm(oblique) / allowed if bend > 1 + 1e-9 else 0.0)
-        total = total + (a[t] - a[t + 1]) * oblique
-        Phi = system.thetas[t] @ Phi
-        leaks.append(total)
-        predicted.append(Phi @ (on + a[t + 1] * off + total))
-    return Leak(np.array(predicted), np.array(leaks), np.array(shares))
 
 
 def residual_gap(T: int, strength: float, systems: int = 20) -> float:
