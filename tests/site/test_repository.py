@@ -100,13 +100,6 @@ def test_the_readme_says_what_was_counted_of_gains_and_deafness():
         assert f"| {row} |" in text, name
 
 
-def test_the_claims_page_is_made_from_the_results():
-    from claims import PAGE, claims_page
-
-    made = claims_page(ROOT / "book" / "results")
-    assert PAGE.read_text(encoding="utf-8") == made, "run: python tools/claims.py"
-
-
 def test_every_skip_has_a_row():
     rows = (ROOT / "tests/QUARANTINES.md").read_text()
     skipping = [
