@@ -36,7 +36,7 @@ def known_names() -> list[str]:
 
 
 def frozen() -> dict[str, str]:
-    """What was measured once and has left the tree: by name, the last commit that holds it."""
+    """What was measured once and has left the tree: by name, a commit that holds it."""
     return tomllib.loads(FROZEN.read_text(encoding="utf-8"))
 
 

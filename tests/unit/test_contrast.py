@@ -13,7 +13,6 @@ from pidbook.evaluation.contrast import (
     TEXTS,
     Contrast,
     by_kind,
-    contrast_accuracy,
     edits_of,
     of_rows,
 )
@@ -175,16 +174,6 @@ def test_the_contenders_are_those_of_the_exact_trial_and_of_the_recorded_attacks
             # another processor trains another copy: the last digits are its weights
             cut = -8 if name == "fine-tuned" else None
             assert seen[:cut] == summary[:cut]
-
-
-def test_what_a_sentence_says_is_what_was_counted(recorded):
-    sentence = contrast_accuracy(recorded, "Terminal both")
-    counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
-    sets = [[of[key] for of in counts] for key in ("edited", "counterfactual")]
-    shares = [f"{100 * of['right'] / of['n']:.1f}" for both in sets for of in both]
-    assert re.findall(r"[\d.]+(?= %)", sentence) == shares  # its own, then that without control
-    assert re.search(r"^[\d.]+ % against [\d.]+ % without control ", sentence)
-    assert re.findall(r"n = ([\d,]+)", sentence) == [f"{own['n']:,}" for own, _ in sets]
 
 
 def test_real_rows_are_the_recorded_ones(recorded, real_data):
