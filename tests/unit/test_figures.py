@@ -146,14 +146,3 @@ def test_slider_marks_powers_of_ten_on_a_logarithmic_axis():
 def test_slider_refuses(frames, name, more, says):
     with pytest.raises(ValueError, match=says):
         figures.slider([0], frames, name, **more)
-
-
-def test_counts_have_wilsons_interval_by_its_formula():
-    right, asked, z = 68, 100, 1.959964
-    share = right / asked
-    middle = (share + z * z / (2 * asked)) / (1 + z * z / asked)
-    half = z / (1 + z * z / asked)
-    half *= (share * (1 - share) / asked + z * z / (4 * asked**2)) ** 0.5
-    out = str(figures.counts_table({"base": (right, asked)}, "Right answers"))
-    assert f"{100 * (middle - half):.1f} to {100 * (middle + half):.1f}" in out
-    assert "68  100  68.0" in out

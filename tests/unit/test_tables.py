@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bs4 import BeautifulSoup
 
-from pidbook.figures import counts_table, table
+from pidbook.figures import table
 
 ROWS = [
     {"model": "a<b", "x": 1.26, "y": None, "note": "x & y"},
@@ -65,20 +65,11 @@ def test_a_terminal_gets_aligned_text():
     ]
 
 
-def test_counts_have_wilsons_interval():
-    page = soup(counts_table({"base": (81, 100)}, "Right answers"))
-    assert [cell.text for cell in page.select("tbody th, td")] == [
-        "base", "81", "100", "81.0", "72.2 to 87.5",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("make", "says"),
     [
         (lambda: table([], "A"), "no rows"),
         (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
-        (lambda: counts_table({"base": (5, 4)}, "A"), r"5 of 4 \(base\)"),
-        (lambda: counts_table({"base": (0, 0)}, "A"), r"0 of 0 \(base\)"),
     ],
 )
 def test_what_makes_no_table_is_refused(make, says):

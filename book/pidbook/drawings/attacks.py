@@ -18,13 +18,13 @@ from pidbook.figures import (
     OURS,
     PAPER,
     Table,
-    counts_table,
     name_ends,
     page,
     page_and_plot,
     table,
 )
 from pidlib.data import LABELS
+from pidlib.evaluation.statistics import Proportion
 
 RIGHT = dict(color=INK, alpha=0.6)  # shares of right answers; wrong ones are LOSS
 
@@ -166,10 +166,12 @@ def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
 def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
     """Counts of kinds and of places, with intervals."""
     total = sum(counts.values())
-    shares = {name: (count, total) for name, count in [*counts.items(), *places.items()]}
-    return counts_table(
-        shares, "Edits of TextBugger: kinds, and where", header="count", folded=True
-    )
+    rows = []
+    for name, count in [*counts.items(), *places.items()]:
+        low, high = Proportion(count, total).interval()
+        row = {"": name, "count": count, "n": total, "%": 100 * count / total}
+        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
+    return table(rows, "Edits of TextBugger: kinds, and where", 1, folded=True)
 
 
 # --- The states ---------------------------------------------------------------------------------

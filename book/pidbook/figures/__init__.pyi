@@ -33,6 +33,5 @@ from .style import (
 )
 from .tables import (
     Table as Table,
-    counts_table as counts_table,
     table as table,
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
+import markupsafe
 import numpy as np
-from scipy.stats import binomtest
 
 SHOWN = 12  # rows; a longer table is folded
 DASH = "\N{EN DASH}"  # where there is no number
@@ -42,24 +41,21 @@ class Table:
 
     @property
     def html(self) -> str:
-        """The table as pandas' Styler writes it, without ids: the same on every machine."""
-        import pandas as pd  # slow to import
-
-        columns = pd.Index(range(len(self.heads)))
-        styler = pd.DataFrame(self.words, columns=columns).style.hide(axis="index")
-        styler.set_td_classes(pd.DataFrame(self.looks, columns=columns))
-        names = [escape(head) for head in self.heads]
-        minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
-        styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
+        """The table for a page: plain HTML, the same on every machine."""
         title, n = escape(self.caption), len(self.words)
-        if not self.folded:
-            styler.set_caption(title)
-        html = styler.to_html(table_attributes='class="book-table"')
-        html = re.sub(r'(?s)<style.*?</style>\n| id="[^"]*"', "", html)
-        heads = r'<th class="col_heading level0 col(\d+)" '
-        html = re.sub(heads, partial(_column, self.looks), html)
-        html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
-        html = re.sub(r"\n\s*", "\n", html).strip()
+        heads = zip(self.heads, self.looks[0], strict=True)
+        lines = [] if self.folded else [f"<caption>{title}</caption>"]
+        lines += ["<thead>", "<tr>"]
+        for head, look in heads:
+            side = "right" if "number" in look else "left"
+            lines.append(f'<th scope="col" style="text-align:{side}">{escape(head)}</th>')
+        lines += ["</tr>", "</thead>", "<tbody>"]
+        for words, looks in zip(self.words, self.looks, strict=True):
+            cells = [_cell(word, look) for word, look in zip(words, looks, strict=True)]
+            first = f'<th scope="row"{cells[0]}</th>'
+            lines += ["<tr>", first, *(f"<td{cell}</td>" for cell in cells[1:]), "</tr>"]
+        body = "\n".join(lines)
+        html = f'<table class="book-table">\n{body}\n</tbody>\n</table>'
         if self.folded:
             head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
             html = f'<details class="book-numbers">{head}\n{html}\n</details>'
@@ -128,53 +124,12 @@ def table(
     return Table(caption, heads, words, looks, len(rows) > SHOWN if folded is None else folded)
 
 
-def counts_table(
-    counts: Mapping[str, tuple[int, int]],
-    caption: str,
-    header: str = "right",
-    folded: bool | None = None,
-) -> Table:
-    """Show counts k of n with their percentage and 95 % Wilson interval.
-
-    Parameters
-    ----------
-    counts : mapping of str to (k, n)
-    caption : str
-    header : str, of the column of k
-    folded : bool, optional, as in `table`
-
-    Returns
-    -------
-    Table
-
-    Examples
-    --------
-    >>> counts_table({"base": (81, 100)}, "Right answers")
-    Right answers
-          right    n     %  95 % interval
-    base     81  100  81.0  72.2 to 87.5
-    """
-    rows = []
-    for name, (k, n) in counts.items():
-        if not 0 <= k <= n or n < 1:  # not every scipy refuses that
-            raise ValueError(f"{k} of {n} ({name}) make no proportion")
-        low, high = binomtest(int(k), int(n)).proportion_ci(method="wilson")
-        row = {"": name, header: int(k), "n": int(n), "%": 100 * k / n}
-        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
-    return table(rows, caption, digits=1, folded=folded)
-
-
-def _column(looks: list[list[str]], match: re.Match[str]) -> str:
-    side = "right" if "number" in looks[0][int(match[1])] else "left"
-    return f'<th scope="col" style="text-align:{side}"'
-
-
-def _cell(match: re.Match[str]) -> str:
-    column, look, text = match.groups()
+def _cell(word: str, look: str) -> str:
+    """Style and text of a cell, its minus signs true ones."""
     style = ";".join(_STYLES[name] for name in look.split())
-    tag = "td" if int(column) else "th"
-    scope = "" if int(column) else ' scope="row"'
-    return f'<{tag}{scope} style="{style}"{text}</{tag}>'
+    word = markupsafe.escape(word)  # whose quotes are those of the stored outputs
+    text = re.sub(r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}", word)
+    return f' style="{style}">{text}'
 
 
 def _number(value: Any) -> bool:
