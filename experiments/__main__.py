@@ -39,7 +39,8 @@ def run_config(
 
     Example: PIDLIB_DATA_DIR=data python -m experiments run trial-snli-test-minilm-nli
     """
-    from experiments.experiment import read_experiment, record
+    from experiments.experiment import read_experiment
+    from experiments.run_trial import record
     from pidbook.evaluation.trial_results import gains_over_none, proportions
 
     experiment = read_experiment(config)

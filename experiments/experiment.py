@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from experiments.trial import Trial
-from pidbook.evaluation.results import write_result
 from pidlib.io.files import as_json, write_json
 from pidlib.io.records import explained
 
@@ -42,7 +41,7 @@ def frozen() -> dict[str, str]:
 
 def read_experiment(config: str | Path) -> Trial:
     """Read a configuration: the name of one in `configs`, or a path; a wrong field is named."""
-    path = _path(config)
+    path = config_path(config)
     if not path.is_file():
         if commit := frozen().get(str(config)):
             raise ValueError(
@@ -63,33 +62,7 @@ def read_experiment(config: str | Path) -> Trial:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-def _path(config: str | Path) -> Path:
+def config_path(config: str | Path) -> Path:
+    """Where a configuration is: a name of one in `configs`, or a path."""
     path = Path(config)
     return path if path.suffix == ".toml" else CONFIGS / f"{config}.toml"
-
-
-def record(
-    trial: Trial,
-    results: str | Path,
-    runs: str | Path = "runs",
-    report: Callable[[str], None] = print,
-    config: str | Path | None = None,
-    only: str | None = None,
-) -> dict[str, Any]:
-    """Run a trial, or one part of it, and write its result file."""
-    from experiments.run_trial import RunningTrial  # torch is slow, and a list needs none
-
-    if only is not None and only.partition(", ")[0] not in trial.parts:
-        raise ValueError(f"no part {only!r} of {trial.name}; known: {list(trial.parts)}")
-    results, config = Path(results), config or trial.name
-    fields = RunningTrial(trial, results, Path(runs), report).run(only)
-    if fields is None:  # a part that comes before the result
-        return {}
-    return write_result(
-        results / f"{trial.name}.json",
-        command=f"python -m experiments run {config}",
-        config=_path(config).name,
-        configuration=trial.configuration,
-        seed=trial.seed,
-        **fields,
-    )

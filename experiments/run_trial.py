@@ -17,8 +17,9 @@ from datasets import Dataset
 
 from experiments.adapters import adapter_record
 from experiments.conditions import Condition, Conditions
-from experiments.experiment import cached_json
+from experiments.experiment import cached_json, config_path
 from experiments.trial import JUDGE, Cell, Trial, all_known
+from pidbook.evaluation.results import write_result
 from pidbook.evaluation.trial_results import pack, unpack
 from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
@@ -209,3 +210,28 @@ def _timed(log: Path) -> Iterator[None]:
     finally:
         if log.is_file():
             write_json(path, round(before + time.perf_counter() - started, 1))
+
+
+def record(
+    trial: Trial,
+    results: str | Path,
+    runs: str | Path = "runs",
+    report: Report = print,
+    config: str | Path | None = None,
+    only: str | None = None,
+) -> dict[str, Any]:
+    """Run a trial, or one part of it, and write its result file."""
+    if only is not None and only.partition(", ")[0] not in trial.parts:
+        raise ValueError(f"no part {only!r} of {trial.name}; known: {list(trial.parts)}")
+    results, config = Path(results), config or trial.name
+    fields = RunningTrial(trial, results, Path(runs), report).run(only)
+    if fields is None:  # a part that comes before the result
+        return {}
+    return write_result(
+        results / f"{trial.name}.json",
+        command=f"python -m experiments run {config}",
+        config=config_path(config).name,
+        configuration=trial.configuration,
+        seed=trial.seed,
+        **fields,
+    )

@@ -8,8 +8,7 @@ import pytest
 
 from experiments import __main__ as door
 from experiments.conditions import PLACEBOS
-from experiments.experiment import record
-from experiments.run_trial import RunningTrial
+from experiments.run_trial import RunningTrial, record
 from experiments.trial import Cell, Trial
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
