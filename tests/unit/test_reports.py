@@ -28,19 +28,6 @@ def test_a_gain_plot_shows_every_gain_with_its_interval():
     assert [(m.get_color(), m.get_fillstyle()) for m in marks] == [("k", "full"), ("k", "none")]
 
 
-@pytest.mark.parametrize(
-    ("groups", "told"),
-    [
-        ({}, "no comparisons"),
-        ({"a": {"A": (0, -1, 1)}, "b": {"B": (0, -1, 1)}}, "'b' has the rows"),
-        ({"a": {"A": (2, -1, 1)}}, "2 is not between -1 and 1"),
-    ],
-)
-def test_gain_plots_refuse_what_does_not_fit(groups, told):
-    with pytest.raises(ValueError, match=told):
-        gain_plot(groups)
-
-
 def test_a_gain_bar_reaches_from_no_gain_to_the_gain():
     plot = Figure().subplots()
     gain_bar(plot, 2, -1.25, (-3, 0.5), color="r", marker="o", label="P-D")
