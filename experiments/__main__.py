@@ -1,4 +1,4 @@
-"""Command line: `python -m experiments list | run | train`."""
+"""Command line: `python -m experiments list | run`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def run_config(
 
     Example: PIDLIB_DATA_DIR=data python -m experiments run trial-snli-test-minilm-nli
     """
-    from experiments.experiment import read_experiment, record
+    from experiments.experiment import read_experiment
+    from experiments.run_trial import record
     from pidbook.evaluation.trial_results import gains_over_none, proportions
 
     experiment = read_experiment(config)
@@ -67,36 +68,6 @@ def list_names(as_json: AsJson = False) -> None:
     said |= {name: f"frozen at {commit}" for name, commit in frozen().items()}
     rows = [{"name": name, "state": said[name]} for name in sorted(said)]
     show({"experiments": rows}, as_json, rows)
-
-
-@app.command()
-def train(
-    name: Annotated[
-        str, typer.Option(help="minilm-nli, mpnet-nli or smollm2-nli, or a variant: -freelb.")
-    ] = "minilm-nli",
-    runs: Annotated[Path, typer.Option(help="Folder of checkpoints.")] = RUNS,
-    target: Annotated[
-        Path | None, typer.Option(help="Folder for the adapter; by default inside pidlib.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Of the start's schedule; by default the adapter's.")
-    ] = None,
-    n: Annotated[int | None, typer.Option(min=1, help="Rows of each source (a trial).")] = None,
-    every: Annotated[
-        float, typer.Option(min=0, help="Seconds between two writings of unfinished training.")
-    ] = 60.0,
-    as_json: AsJson = False,
-) -> None:
-    """Fine-tune an embedded model with LoRA on captions and, where present, SNLI and SICK.
-
-    Example: PIDLIB_DATA_DIR=data python -m experiments train --name minilm-nli-a2t
-    """
-    from experiments.adapters import make_adapter
-    from experiments.training import LoraSettings
-
-    settings = epochs and LoraSettings(epochs=epochs)
-    record = make_adapter(name, runs, settings, n, say, target, every)
-    show(record, as_json, record["measured"])
 
 
 def main() -> None:

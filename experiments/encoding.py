@@ -9,6 +9,7 @@ from pidbook.estimation import AgreedCandidates, SynonymEncoding, word_counts
 from pidlib.attacks.synonyms import candidates, words_for
 
 BOTH = ("premise", "hypothesis")
+COUNTED = 2000  # rows whose words an encoding counts, as the trial of rivals did
 CHOSEN = "common 8"  # on held-out rows, by the trial of rivals
 
 

@@ -1,4 +1,4 @@
-"""Rows that experiments fit on, and rows that they choose settings on."""
+"""Rows that experiments fit on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,6 @@ def fit_rows(data: str, n: int) -> Dataset:
         return load_nli("captions", split="train", n=n)
     kept, _ = hold_out(load_nli("snli-validation"), HELD_OUT)
     return kept.select(range(min(n, len(kept))))
-
-
-def held_rows(data: str) -> Dataset:
-    """Rows that settings are chosen on: neither fitted on nor tested on."""
-    if data == "captions":
-        return load_nli("captions", split="validation", n=HELD_OUT)
-    return hold_out(load_nli("snli-validation"), HELD_OUT)[1]
 
 
 def hold_out(rows: Dataset, n: int) -> tuple[Dataset, Dataset]:

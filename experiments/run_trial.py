@@ -6,46 +6,29 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
+from experiments.adapters import adapter_record
 from experiments.conditions import Condition, Conditions
-from experiments.experiment import Report, all_known, cached_json
-from experiments.fields import answered
-from experiments.rows import held_rows
-from experiments.trial import JUDGE, Cell, Trial
-from pidbook.estimation.detection import Detector, auroc, doubt
-from pidbook.evaluation.trial_results import ADAPTIVE, RESTARTED, WIDENED, pack, unpack
+from experiments.experiment import cached_json, config_path
+from experiments.trial import JUDGE, Cell, Trial, all_known
+from pidbook.evaluation.results import write_result
+from pidbook.evaluation.trial_results import pack, unpack
+from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
 from pidlib.data.nli import fingerprint, load_nli
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.io.files import whole, write_json
 from pidlib.models import load_model
 
-
-@dataclass(frozen=True)
-class TrialRun(Trial):
-    """A trial that can be run."""
-
-    def run(
-        self, results: Path, runs: Path, report: Report, only: str | None = None
-    ) -> dict[str, Any] | None:
-        """Attack, then judge; or one part: an attack, of one condition if a comma names it."""
-        running = RunningTrial(self, results, runs, report)
-        part, _, condition = (only or "").partition(", ")
-        if condition:
-            all_known("condition", (condition,), running.conditions.attacked())
-        for cell in self.cells:
-            if only is None or cell.name == part:
-                running.attack(cell, condition or None)
-        return running.judge() if only in (None, JUDGE) else None
+Report = Callable[[str], None]  # gets a line of progress
 
 
 class RunningTrial:
@@ -53,27 +36,39 @@ class RunningTrial:
 
     def __init__(self, trial: Trial, results: Path, runs: Path, report: Report = print) -> None:
         self.trial, self.results, self.runs, self.report = trial, results, runs, report
-        self.conditions = Conditions(trial, runs, report)
+        self.conditions = Conditions(trial)
+        self._weights = cache(victim_sha256)
         self._spent: dict[tuple[str, str], float] = {}
+
+    def run(self, only: str | None = None) -> dict[str, Any] | None:
+        """Attack, then judge; or one part: an attack, of one condition if a comma names it."""
+        part, _, condition = (only or "").partition(", ")
+        if condition:
+            all_known("condition", (condition,), self.trial.attacked_controls)
+        for cell in self.trial.cells:
+            if only is None or cell.name == part:
+                self.attack(cell, condition or None)
+        return self.judge() if only in (None, JUDGE) else None
 
     @cached_property
     def rows(self) -> Dataset:
         """Rows judged."""
         trial = self.trial
         split = "test" if trial.data == "captions" else None
-        rows = load_nli(trial.data, split=split, n=trial.after + trial.clean)
-        if len(rows) < trial.after + trial.n:
-            raise ValueError(
-                f"{trial.data} has {len(rows)} rows; after = {trial.after} and n = {trial.n} "
-                f"need {trial.after + trial.n}"
-            )
-        return rows.select(range(trial.after, len(rows)))
+        rows = load_nli(trial.data, split=split, n=trial.clean)
+        if len(rows) < trial.n:
+            raise ValueError(f"{trial.data} has {len(rows)} rows; n = {trial.n} needs {trial.n}")
+        return rows
 
     def log(self, cell: Cell, name: str = "") -> str:
         """Name of the file of an attack's outcomes, against no control or a named condition."""
-        parts = [self.trial.rows, self.trial.model, *cell.name.split()]
-        parts += re.findall(r"[\w-]+", name)
-        return "-".join(parts) + (self.trial.origin if name else "") + ".jsonl"
+        parts = [
+            self.trial.data,
+            self.trial.model,
+            *cell.name.split(),
+            *re.findall(r"[\w-]+", name),
+        ]
+        return "-".join(parts) + ".jsonl"
 
     def attack(self, cell: Cell, only: str | None = None) -> None:
         """Run one attack, or go on with it; keep its outcomes when it is whole."""
@@ -81,20 +76,16 @@ class RunningTrial:
             if only not in (None, name):
                 continue
             ids = list(range(self.trial.attacked(cell)))
-            if cell.again:
-                ids = [o.id for o in self._first(cell, name) if o.status == "failed"]
-                if not ids:
-                    continue
             log = self.runs / self.log(cell, name)
             with _timed(log):
                 outcomes = condition.attack(
                     self.rows.select(ids),
                     cell.recipe,
-                    resources=self.trial.resources + ("-wide" if cell.chance == WIDENED else ""),
-                    seed=self._seed(cell),
+                    resources=self.trial.resources,
+                    seed=self.trial.seed,
                     ids=ids,
                     log=log,
-                    data=self.trial.rows,
+                    data=self.trial.data,
                 )
             stored = self.results / "attacks" / log.name
             with whole(stored) as copy:
@@ -117,47 +108,28 @@ class RunningTrial:
             }
             shares = {key: round(float(bits.mean()), 4) for key, bits in right[name].items()}
             self.report(f"{name}: {shares}")
-        plain = next(iter(self.conditions.attacked()), "")  # its adaptive attacks bear no name
+        plain = next(iter(trial.attacked_controls), "")  # its adaptive attacks bear no name
         for cell in [cell for cell in trial.cells if cell.chance]:
             for name, condition in self._attacked(cell).items():
-                key = cell.name
-                if cell.again or name != plain:
-                    key = f"{key}, {name or 'none'}"
+                key = cell.name if name == plain else f"{cell.name}, {name}"
                 rows, attacks[key] = self._attacked_rows(cell, name)
-                bits = self._judged(name or "none", condition, cell.name, rows)
-                right[name or "none"][cell.name] = bits
+                right[name][cell.name] = self._judged(name, condition, cell.name, rows)
         return self._fields(right, attacks)
 
     def _attacked(self, cell: Cell) -> dict[str, Condition]:
         """What an attack is made against; the empty name is no control."""
-        bare = {"": self.conditions.bare}
-        if not cell.chance:
-            return bare
-        return (bare if cell.again else {}) | self.conditions.attacked()
-
-    def _seed(self, cell: Cell) -> int:
-        return self.trial.seed + (cell.chance == RESTARTED)
-
-    def _first(self, cell: Cell, name: str) -> list[Outcome]:
-        """Outcomes of the attack before one of what withstood it."""
-        n, before = self.trial.attacked(cell), Cell(ADAPTIVE if name else "", cell.recipe)
-        return [o for o in self._outcomes(before, name) if o.id < n]
+        return self.conditions.attacked() if cell.chance else {"": self.conditions.bare}
 
     def _attacked_rows(self, cell: Cell, name: str = "") -> tuple[list[dict], dict]:
-        """Attacked rows, those that withstood it attacked again; and what the attack did."""
-        outcomes, wanted = {}, range(self.trial.attacked(cell))
-        if cell.again:
-            outcomes = {o.id: o for o in self._first(cell, name)}
-            wanted = [k for k, o in outcomes.items() if o.status == "failed"]
-        if wanted:
-            own = {o.id: o for o in self._outcomes(cell, name)}
-            if lacking := [k for k in wanted if k not in own]:
-                raise ValueError(
-                    f"{self.log(cell, name)} holds {len(wanted) - len(lacking)} of {len(wanted)} "
-                    "outcomes; attack first"
-                )
-            outcomes |= {k: own[k] for k in wanted}
-        chosen = [outcomes[k] for k in range(self.trial.attacked(cell))]
+        """Attacked rows, and what the attack did."""
+        outcomes = {o.id: o for o in self._outcomes(cell, name)}
+        wanted = range(self.trial.attacked(cell))
+        if lacking := [k for k in wanted if k not in outcomes]:
+            raise ValueError(
+                f"{self.log(cell, name)} holds {len(wanted) - len(lacking)} of {len(wanted)} "
+                "outcomes; attack first"
+            )
+        chosen = [outcomes[k] for k in wanted]
         timer = (self.runs / self.log(cell, name)).with_suffix(".seconds")
         seconds = json.loads(timer.read_text()) if timer.is_file() else None
         did = attack_table(chosen)._asdict() | {"seconds": seconds}
@@ -167,13 +139,12 @@ class RunningTrial:
         """Outcomes that were stored, of this very attack."""
         path = self.results / "attacks" / self.log(cell, name)
         file = read_outcomes(path)
-        condition = self._attacked(cell)[name]
         wanted = {
-            "weights_sha256": self.conditions.weights(condition.model),
+            "weights_sha256": self._weights(self.conditions.model),
             "recipe": cell.recipe,
-            "seed": self._seed(cell),
-            "data": self.trial.rows,
-            "about": condition.about,
+            "seed": self.trial.seed,
+            "data": self.trial.data,
+            "about": self._attacked(cell)[name].about,
         }
         there = file.header["configuration"]
         if changed := [key for key in wanted if there.get(key) != wanted[key]]:
@@ -184,7 +155,7 @@ class RunningTrial:
     def _judged(self, name: str, condition: Condition, key: str, rows: list[dict]) -> np.ndarray:
         """Right answers of one condition on one set, computed once and kept in `runs`."""
         settings = {
-            "weights": self.conditions.weights(condition.model),
+            "weights": self._weights(condition.model),
             "condition": [name, condition.summary],
             "rows": fingerprint(rows),
         }
@@ -200,41 +171,28 @@ class RunningTrial:
         self._spent[name, key] = stored["seconds"]
         return unpack(stored["right"], len(rows))
 
-    def _detection(self) -> dict[str, dict[str, list[float]]]:
-        """How well scores tell texts that fooled the model from the same before the attack.
-
-        By recipe and detector: area under the curve and its interval, then the texts. What is
-        usual is learnt from held-out rows.
-        """
-        held = held_rows(self.conditions.learnt_on)
-        model = self.conditions.model, self.conditions.tokenizer
-        detectors = {"doubt": partial(doubt, *model)}
-        for name, control in self.conditions.controls.items():
-            detectors[name] = partial(Detector.fit(*model, held, control).score, *model)
-        areas: dict[str, dict[str, list[float]]] = {}
-        for recipe in self.trial.recipes:
-            rows, _ = self._attacked_rows(Cell("", recipe))
-            fooled = [row for row in rows if row["kind"] == "succeeded"]
-            if not fooled:
-                continue
-            clean = [self.rows[row["id"]] for row in fooled]
-            areas[recipe] = {
-                name: [*auroc(score(clean), score(fooled), seed=self.trial.seed), len(fooled)]
-                for name, score in detectors.items()
-            }
-            self.report(f"{recipe}: {areas[recipe]}")
-        return areas
-
-    def _fields(self, right: Mapping, attacks: Mapping) -> dict[str, Any]:
-        trial = self.trial
+    def _fields(
+        self, right: dict[str, dict[str, np.ndarray]], attacks: dict[str, dict]
+    ) -> dict[str, Any]:
+        """Fields of the result: its rows, its model, counts, every answer, and the seconds."""
+        trial, clean = self.trial, len(self.rows)
         judging = sum(self._spent.values())
         attacking = [attacked["seconds"] for attacked in attacks.values()]
-        n = trial.n if trial.recipes else len(self.rows)
-        about = {"name": trial.rows, "n": n, "clean": len(self.rows)}
-        return answered(trial, self.rows, right, **about) | {
+        counts, answers = {}, {}
+        for name, of in right.items():
+            counts[name] = {k: {"right": int(bits.sum()), "n": len(bits)} for k, bits in of.items()}
+            answers[name] = {key: pack(bits) for key, bits in of.items()}
+        return {
+            "data": {
+                "name": trial.data,
+                "n": trial.n if trial.recipes else clean,
+                "clean": clean,
+                "sha256": fingerprint(self.rows),
+            },
+            "model": adapter_record(trial.model),
+            "counts": counts,
+            "examples": answers,
             "attacks": attacks,
-            "selection": self.conditions.selection(),
-            "detection": self._detection() if trial.estimators else {},
             "judging_seconds": round(judging, 1),
             "seconds_complete": None not in attacking,  # False: an attack was timed elsewhere
             "seconds": judging + sum(seconds or 0 for seconds in attacking),
@@ -252,3 +210,28 @@ def _timed(log: Path) -> Iterator[None]:
     finally:
         if log.is_file():
             write_json(path, round(before + time.perf_counter() - started, 1))
+
+
+def record(
+    trial: Trial,
+    results: str | Path,
+    runs: str | Path = "runs",
+    report: Report = print,
+    config: str | Path | None = None,
+    only: str | None = None,
+) -> dict[str, Any]:
+    """Run a trial, or one part of it, and write its result file."""
+    if only is not None and only.partition(", ")[0] not in trial.parts:
+        raise ValueError(f"no part {only!r} of {trial.name}; known: {list(trial.parts)}")
+    results, config = Path(results), config or trial.name
+    fields = RunningTrial(trial, results, Path(runs), report).run(only)
+    if fields is None:  # a part that comes before the result
+        return {}
+    return write_result(
+        results / f"{trial.name}.json",
+        command=f"python -m experiments run {config}",
+        config=config_path(config).name,
+        configuration=trial.configuration,
+        seed=trial.seed,
+        **fields,
+    )

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
-from experiments.experiment import Experiment, all_known
-from pidbook.evaluation.trial_results import ADAPTIVE, CONTROLS, RESTARTED, WIDENED, control_name
+from pidbook.evaluation.trial_results import ADAPTIVE, CONTROLS, control_name
 from pidlib.attacks.attack import RECIPES
-from pidlib.attacks.synonyms import SOURCES
-from pidlib.data.perturbations import MIXES
-from pidlib.estimation.estimator import TERMINAL
+from pidlib.io.files import as_json
 
-WIENER = "wiener"
-RIVALS = ("fine-tuned", "spelling", "encoding", "spelling and encoding")
-IN_LOOP = "fine-tuned-in-loop"  # only with a control, which is in place during the training
-WITH = " + "  # between a rival and the control that it works with
-RANDOM = ("pso", "textbugger")  # recipes that another seed changes
 JUDGE = "judge"  # the part of a trial that comes after the attacks
 
 
+def all_known(what: str, values: Collection[Any], known: Collection[Any]) -> None:
+    """Refuse a value that is none of those known, by name."""
+    for value in values:
+        if value not in known:
+            raise ValueError(f"unknown {what} {value!r}; known: {list(known)}")
+
+
 class Cell(NamedTuple):
-    """One attack of a trial: which chance of the attacker, and the recipe."""
+    """One attack of a trial: whether it sees the control ("" or "adaptive "), and the recipe."""
 
     chance: str
     recipe: str
@@ -31,14 +31,9 @@ class Cell(NamedTuple):
         """Name of the attack in result files."""
         return self.chance + self.recipe
 
-    @property
-    def again(self) -> bool:
-        """Whether it attacks what withstood an attack."""
-        return self.chance in (RESTARTED, WIDENED)
-
 
 @dataclass(frozen=True)
-class Trial(Experiment):
+class Trial:
     """One model on one data set: every attack, every control, and what to compare them with."""
 
     data: str = "captions"
@@ -46,81 +41,48 @@ class Trial(Experiment):
     n: int = 1000
     swarm: int = 1000
     clean: int = 2000
-    after: int = 0
     recipes: tuple[str, ...] = RECIPES
     resources: str = "lexicon"
     controls: tuple[tuple[str, float], ...] = CONTROLS
-    placebos: tuple[tuple[str, float | str], ...] = (("PD", 0.99), ("PD", 0.95))
-    adaptive: tuple[tuple[str, float | str], ...] = ()
+    placebos: tuple[tuple[str, float], ...] = (("PD", 0.99), ("PD", 0.95))
+    adaptive: tuple[tuple[str, float], ...] = ()
     adaptive_n: int = 1000
-    estimators: tuple[tuple[str, str], ...] = ()
-    estimated_on: str = ""
-    words_from: str = ""
-    rivals: tuple[str, ...] = ()
-    restarts: bool = False
-    wide: bool = False
-    kind: str = "trial"
-    label: str = ""
     second: str | None = "minilm-nli-second"
     c: float = 1e-3
     fitted_on: int = 2000
     seed: int = 0
+    __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= self.clean:
             raise ValueError(f"n = {self.n} and clean = {self.clean}; need 1 <= n <= clean")
-        if self.after < 0:
-            raise ValueError(f"after = {self.after}; it must be at least 0")
         if self.data == "snli-validation":
             raise ValueError("subspaces are fitted on snli-validation; judge on another file")
         all_known("recipe", self.recipes, RECIPES)
-        estimating = [(rule, mix) for rule in (WIENER, TERMINAL) for mix in MIXES]
-        all_known("estimating control", self.estimators, estimating)
-        chosen = [control_name(*pair) for pair in self.estimators]
-        paired = [f"{rival}{WITH}{name}" for rival in (*RIVALS, IN_LOOP) for name in chosen]
-        all_known("rival", self.rivals, (*RIVALS, *paired))
-        all_known("words_from", (self.words_from,), ("", *SOURCES))
-        known = (*self.controls, *self.estimators)
         for pair in (*self.placebos, *self.adaptive):
-            if pair not in known:
-                raise ValueError(f"{pair} is not among the controls {known}")
-        if self.label and not self.label.replace("-", "").isalnum():
-            raise ValueError(f"label {self.label!r}: give letters, digits and hyphens")
-        if self.wide and self.resources != "ppdb":
-            raise ValueError(f"resources {self.resources!r} have no wide form; 'ppdb' has")
+            if pair not in self.controls:
+                raise ValueError(f"{pair} is not among the controls {self.controls}")
 
     @property
     def name(self) -> str:
         """Stem of the result file."""
-        label = f"-{self.label}" if self.label else ""
-        return f"{self.kind}-{self.rows}-{self.model}{self.origin}{label}"
+        return f"trial-{self.data}-{self.model}"
 
     @property
-    def choice(self) -> str:
-        """Folder of what was chosen on held-out rows; other rows to judge do not change it."""
-        return f"{self.kind}-{self.data}-{self.model}{self.origin}"
+    def configuration(self) -> dict[str, Any]:
+        """All that decides the outcome besides data and model, as JSON holds it."""
+        return as_json(asdict(self))
 
     @property
-    def rows(self) -> str:
-        """Name of the rows that are judged."""
-        return f"{self.data}-after-{self.after}" if self.after else self.data
-
-    @property
-    def origin(self) -> str:
-        """What names tell of other text and other words that estimating controls learnt from."""
-        text = f"-on-{self.estimated_on}" if self.estimated_on else ""
-        return text + (f"-with-{self.words_from}" if self.words_from else "")
+    def attacked_controls(self) -> list[str]:
+        """Names of the controls that are attacked by themselves."""
+        return [control_name(*pair) for pair in self.adaptive]
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The attacks, adaptive ones included; each can be run by itself."""
-        recipes = {
-            "": self.recipes,
-            ADAPTIVE: self.recipes if self.adaptive or self.rivals else (),
-            RESTARTED: [r for r in self.recipes if self.restarts and r in RANDOM],
-            WIDENED: self.recipes if self.wide else (),
-        }
-        return tuple(Cell(chance, r) for chance, of in recipes.items() for r in of)
+        chances = ("", ADAPTIVE) if self.adaptive else ("",)
+        return tuple(Cell(chance, recipe) for chance in chances for recipe in self.recipes)
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def measured() -> str:
     parts = ["## Can be run again", result_table(live), commands(live)]
     for commit in dict.fromkeys(commits.values()):
         once = {name: results[name] for name, at in commits.items() if at == commit}
-        said = f"Commit `{commit}` is the last that holds what these were measured with."
+        said = f"Commit `{commit}` holds what these were measured with."
         first = f"git checkout {commit}\nmake env\n"
         parts += [f"## Frozen at {commit[:12]}", said, result_table(once), commands(once, first)]
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""Directives of the front page, and a role of others: computed while the book is built."""
+"""Directives and a role of the front page: computed while the book is built."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from experiments.adapters import adapter_record
-from experiments.conditions import COUNTED
-from experiments.encoding import BOTH, CHOSEN, encoding_of
+from experiments.encoding import BOTH, CHOSEN, COUNTED, encoding_of
 from experiments.rows import fit_rows
 from pidbook.estimation import word_counts
 from pidbook.evaluation.results import write_result

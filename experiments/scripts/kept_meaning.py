@@ -22,8 +22,8 @@ import numpy as np
 from scipy.special import softmax
 
 from experiments.adapters import adapter_record
-from experiments.conditions import COUNTED, Condition
-from experiments.encoding import BOTH, CHOSEN, encoding_of
+from experiments.conditions import Condition
+from experiments.encoding import BOTH, CHOSEN, COUNTED, encoding_of
 from experiments.experiment import cached_json
 from experiments.rows import fit_rows
 from pidbook.estimation import NormalisedTokenizer, SynonymEncoding, word_counts

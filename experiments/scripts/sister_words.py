@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from experiments.adapters import adapter_record
-from experiments.conditions import COUNTED
-from experiments.encoding import CHOSEN, encoding_of
+from experiments.encoding import CHOSEN, COUNTED, encoding_of
 from experiments.rows import fit_rows
 from pidbook.evaluation.contrast_rows import before, edited
 from pidbook.evaluation.results import write_result

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pidbook.evaluation import timing
-from pidbook.evaluation.sizes import random_control, random_model, size_cost
+from pidbook.evaluation.sizes import TOKENS, random_control, random_model, size_cost
 from pidbook.evaluation.timing import measure, operations, ratio
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "vocab_size": 50}
@@ -22,11 +22,11 @@ def model():
 
 
 def test_bound_counts_one_dense_product_a_state(model):
-    found = size_cost(model, None, batch=2, rounds=2, tokens=8)
+    found = size_cost(model, None, rounds=2)
     assert found.controlled == found.depth == 3 and found.width == 16
-    ids = torch.randint(5, 50, (2, 8))
+    ids = torch.randint(5, 50, (1, TOKENS))
     flops = operations(model, [{"input_ids": ids, "attention_mask": ids > 0}])
-    assert found.bound == pytest.approx(1 + 3 * 2 * 16 * 16 * 16 / flops)
+    assert found.bound == pytest.approx(1 + 3 * 2 * TOKENS * 16 * 16 / flops)
     assert found.ours.low <= found.ours.value <= found.ours.high
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from experiments import __main__ as door
 from experiments.conditions import PLACEBOS
-from experiments.experiment import record
-from experiments.run_trial import RunningTrial, TrialRun
+from experiments.run_trial import RunningTrial, record
 from experiments.trial import Cell, Trial
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
@@ -27,7 +26,7 @@ from pidlib.evaluation.statistics import compare
 
 pytestmark = pytest.mark.usefixtures("small_fits")
 
-TRIAL = TrialRun(
+TRIAL = Trial(
     n=5,
     swarm=3,
     clean=24,
@@ -230,12 +229,9 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     cases = {
         "run trial-snli-test-minilm-nli": "PIDLIB_DATA_DIR",
-        "run contrast-snli-minilm-nli": "'snli-test' is read from the folder that PIDLIB_DATA_",
-        "run magic": "no configuration 'magic'; known: ['anatomy-snli-test-minilm-nli', ",
+        "run magic": "no configuration 'magic'; known: ['trial-anli-r1-dev-minilm-nli', ",
         "run trial-captions-minilm-nli --only deepfool": "no part 'deepfool'",
-        "run bench-cost --only judge": "no part 'judge' of bench-cost",
         "run vision-cnn": "vision-cnn was measured once and has left the tree; to run it again",
-        "train --name gpt": "unknown adapter 'gpt'",
     }
     for words, message in cases.items():
         monkeypatch.setattr(sys, "argv", ["experiments", *words.split()])

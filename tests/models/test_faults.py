@@ -16,9 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import experiments.adapters as adapters
 import pidlib.cli.commands as commands
-from experiments.training import LoraSettings
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli.settings import AttackSettings, FitSettings
 from pidlib.models import Model
@@ -76,8 +74,6 @@ def small(tiny, monkeypatch):
         return Model(copy.deepcopy(model), tokenizer)
 
     monkeypatch.setattr(commands, "load_model", fresh)
-    monkeypatch.setattr(adapters, "_fresh", fresh)
-    monkeypatch.setattr(adapters, "_measure", lambda *_: [])
 
 
 def _fit(folder):
@@ -95,12 +91,6 @@ def _attack(folder):
     )
 
 
-def _train(folder):
-    settings = LoraSettings(rank=2, epochs=2, batch_size=8, warmup_steps=1)
-    name, runs, target = "minilm-nli-second", folder / "runs", folder / "adapter"
-    adapters.make_adapter(name, runs, settings, 8, lambda _: None, target, every=0)
-
-
 def _controller(folder):
     return files_of(folder / "control")
 
@@ -111,17 +101,12 @@ def _attacked(folder):
     return list(map(repr, file.outcomes)), file.header["configuration"]
 
 
-def _adapter(folder):
-    return (folder / "adapter" / "adapter_model.safetensors").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("work", "outcome", "begin"),
     [
         (_fit, _controller, FITTING),
         (_fit_terminal, _controller, FITTING),
         (_attack, _attacked, "outcomes.jsonl"),
-        (_train, _adapter, "runs/**/*.safetensors"),
     ],
 )
 def test_killed_at_any_change_on_disk_work_ends_the_same(work, outcome, begin, small, tmp_path):

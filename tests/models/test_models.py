@@ -5,8 +5,6 @@ import shutil
 import pytest
 import torch
 
-from experiments.adapters import TRAININGS, make_adapter
-from experiments.training import LoraSettings
 from pidlib.data.labels import LABELS
 from pidlib.data.nli import load_nli
 from pidlib.evaluation.accuracy import predict, right_answers
@@ -105,30 +103,20 @@ def test_predictions_do_not_depend_on_order_or_batch():
     assert predict(model, tokenizer, rows[::-1], batch_size=3)[::-1].tolist() == one.tolist()
 
 
-def test_a_trial_never_replaces_the_shipped_adapter(tmp_path):
-    with pytest.raises(ValueError, match="n = 5 makes a trial; name its folder"):
-        make_adapter("minilm-nli", tmp_path / "run", n=5)
-    assert not list(tmp_path.iterdir())
-
-
 def test_trainings_differ_in_their_last_epoch_alone():
-    of_minilm = [name for name in adapters() if TRAININGS[name].base == MINILM.name]
-    records = {name: training_record(name) for name in of_minilm}
-    one = records["minilm-nli"]
-    for name, record in records.items():
-        kind, seed = TRAININGS[name].kind, TRAININGS[name].seed
+    kinds = {"": ("standard", 0), "-a2t": ("a2t", 0), "-freelb": ("freelb", 0)}
+    kinds |= {"-second": ("standard", 1)}
+    records = {f"minilm-nli{end}": training_record(f"minilm-nli{end}") for end in kinds}
+    assert set(records) <= set(adapters())
+    one, a2t, freelb, second = records.values()
+    assert one["start"] == a2t["start"] == freelb["start"] != second["start"]
+    assert [part["n"] for part in one["data"]] == [part["n"] for part in second["data"]]
+    for record, (kind, seed) in zip(records.values(), kinds.values(), strict=True):
         assert record["training"] == {"kind": kind, "seed": seed}
-        assert record["last"]["settings"] == one["last"]["settings"] | {"seed": seed}
-        assert (record["start"] == one["start"]) == (name != "minilm-nli-second")
-
-
-def test_a_trial_of_a_training_runs_and_resumes(tmp_path, monkeypatch):
-    monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
-    name = "minilm-nli-a2t"
-    settings = LoraSettings(rank=2, alpha=4, epochs=2, batch_size=8, warmup_steps=1)
-    settings = dict(settings=settings, n=8, target=tmp_path / "made", report=lambda _: None)
-    record = make_adapter(name, tmp_path / "runs", **settings)
-    assert record["last"]["pairs"] == 2 * 8 * len(record["data"])
-    again = make_adapter(name, tmp_path / "runs", **settings)
-    assert again["adapter"]["sha256"] == record["adapter"]["sha256"]
-    assert predict(*load_adapter(tmp_path / "made"), [PAIR]).shape == (1,)
+        last = record["last"]
+        assert last["settings"] == one["last"]["settings"] | {"seed": record["training"]["seed"]}
+        assert (last["pairs"], last["seen_twice"]) == (one["last"]["pairs"], 2000)
+        assert {part["data"] for part in record["measured"]} >= {"snli-test", "captions test"}
+    assert sum(a2t["last"]["a2t"].values()) == 2000 and a2t["last"]["a2t"]["succeeded"] > 500
+    assert freelb["last"]["freelb"]["steps"] == 2
+    assert not ({"a2t", "freelb"} & {*one["last"], *second["last"]})

@@ -46,7 +46,7 @@ NOT_CODE = {"bibtex", "{grid-budget}", "{peers}"}  # an entry to copy; directive
 PYTHON = ".venv/bin/python"
 APPS = {"pidlib": pidlib.app, "experiments": experiments.app}
 COMMANDS = {name: typer.main.get_command(app).commands for name, app in APPS.items()}
-PARSED = {"run", "train"}  # hours
+PARSED = {"run"}  # hours
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = {".", *(f".[{name}]" for name in PROJECT["optional-dependencies"])}
 OWN = "mine.toml"  # a reader's configuration
@@ -242,7 +242,7 @@ def test_commands_and_options_in_running_text():
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
     spans = re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))
     commands = [shlex.split(span)[2:] for span in spans if span.startswith("python -m ")]
-    assert {parse_command(words) for words in commands} > {"doctor", "run", "train"}
+    assert {parse_command(words) for words in commands} > {"doctor", "run"}
     options = {
         option
         for commands in COMMANDS.values()

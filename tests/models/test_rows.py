@@ -10,8 +10,6 @@ import torch
 from datasets import Dataset
 
 from pidbook.analysis import Steering
-from pidbook.data import GroupSwap
-from pidbook.estimation import SwapFeedback
 from pidlib import PIDController, RandomEdits, attack, fair_trial, load_controller
 from pidlib.data.batches import batches, positions_of
 from pidlib.estimation import Estimator
@@ -193,21 +191,8 @@ def test_what_is_fitted_or_pushed_is_shown_on_one_line(model, tokenizer, rows, c
     estimator = Estimator.fit(model, tokenizer, rows, EDITS, [0])
     for of in (control, estimator):
         assert repr(of) == f"<{type(of).__name__}: {of.summary()}>"
-    swap = SwapFeedback(*({0: torch.eye(4)[:, :2]} for _ in range(3)), 1.0, rank=2)
-    for of in (control.bases, swap, Steering(lambda t, x: x, [0, 1])):
+    for of in (control.bases, Steering(lambda t, x: x, [0, 1])):
         assert repr(of).startswith(f"<{type(of).__name__}: ") and len(repr(of)) < 100
-
-
-def test_a_swap_is_fitted_on_rows_of_any_kind(model, tokenizer):
-    swap = GroupSwap("gender")
-    rows = [{"text": "the man runs"}, {"text": "a woman sleeps"}]
-    one, other = (
-        SwapFeedback.fit(model, tokenizer, of, swap, rank=1, keep=2)
-        for of in (rows, Dataset.from_list(rows)[:])
-    )
-    assert torch.equal(one.directions[0], other.directions[0])
-    with pytest.raises(ValueError, match="no rows"):
-        SwapFeedback.fit(model, tokenizer, [], swap)
 
 
 def test_batches_of_a_data_loader_are_fitted_as_ours_are(model, tokenizer, rows):

@@ -7,7 +7,6 @@ import torch
 from torch.nn.functional import kl_div
 from transformers import AutoModel
 
-from pidbook.estimation.selection import choose
 from pidlib import load_model, load_nli
 from pidlib.data.batches import texts
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
@@ -69,13 +68,6 @@ def test_a_fit_broken_off_goes_on_with_the_same_settings_only(tiny, tmp_path):
     fit_terminal(blocks, tokenizer, rows, *typos, epochs=1, checkpoint=keep)
     with pytest.raises(ValueError, match="rate: 0.0003 there, 0.001 now"):
         fit_terminal(blocks, tokenizer, rows, *typos, epochs=1, rate=1e-3, checkpoint=keep)
-
-
-def test_it_can_be_chosen_like_the_closed_forms(model):
-    rows = load_nli("captions", split="train", n=8)
-    held = load_nli("captions", split="validation", n=6)
-    found = choose(*model, rows, held, TYPOS, rhos=[1.0], loss=1.0, rule="terminal")
-    assert [one.last for one in found.tried] == [-1, 5] and found.estimator.rule == "terminal"
 
 
 @pytest.mark.parametrize(

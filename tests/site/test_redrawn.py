@@ -1,6 +1,7 @@
 """What `The paper, redrawn` says in words is what the tables and the result files hold."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from book import SITE
 from pidbook.evaluation import paper_table
 from pidbook.evaluation.paper import (
     ATTACKS,
+    MODELS,
     OURS,
     SCHEMES,
+    TRAININGS,
+    accuracy,
     recorded_trials,
-    robustness_rows,
     scheme_rows,
 )
 from pidbook.evaluation.results import read_result
@@ -39,12 +42,15 @@ def trials():
 
 def mean_gains(table: str, data: str, trials) -> dict[str, dict[str, float]]:
     """Gain of each model under each attack, in points, averaged over the trainings."""
-    ours = {training: result for (name, training), result in trials.items() if name == data}
+    value = accuracy(table)
     gains: dict[str, dict[str, list[float]]] = {}
-    for row in robustness_rows(table, ours):
-        for attack in ATTACKS:
-            base, held = map(float, row[attack].split("/"))
-            gains.setdefault(row["model"], {}).setdefault(attack, []).append(held - base)
+    for training, (attack, key) in product(TRAININGS, ATTACKS.items()):
+        for model in MODELS:
+            base, held = (value[training, model, attack, k] for k in ("base", "controlled"))
+            gains.setdefault(model, {}).setdefault(attack, []).append(held - base)
+        shares = proportions(trials[data, training])
+        gain = 100 * (shares["P-D 99 %"][key].value - shares["none"][key].value)
+        gains.setdefault(OURS, {}).setdefault(attack, []).append(gain)
     return {
         model: {attack: float(np.mean(steps)) for attack, steps in cells.items()}
         for model, cells in gains.items()

@@ -1,8 +1,11 @@
-"""The paper's tables ship whole, and its claims are recomputed from them."""
+"""The paper's tables ship whole, and the page of claims counts its verdicts."""
 
 import json
+import re
 from collections import Counter
+from itertools import product
 
+import numpy as np
 import pytest
 
 from experiments.claims import FAILS, HOLDS, OPEN, PARTLY, VERDICTS, claims
@@ -37,14 +40,19 @@ def test_every_number_of_the_papers_tables_is_there():
         paper_table("imdb")
 
 
+def gain(table, attacks):
+    """Mean of controlled less base over trainings, models and attacks."""
+    value = accuracy(table)
+    cells = product(TRAININGS, MODELS, attacks)
+    return np.mean([value[(*cell, "controlled")] - value[(*cell, "base")] for cell in cells])
+
+
 def test_sums_over_the_tables():
     """Means that a separate count of the LaTeX gives."""
-    assert gain("snli").mean() == pytest.approx(5.95, abs=0.006)
-    assert gain("mnli").mean() == pytest.approx(5.02, abs=0.006)
-    assert gain(("snli", "mnli")).mean() == pytest.approx(5.49, abs=0.006)
-    assert gain("snli", attacks=["None"]).mean() == pytest.approx(-0.54, abs=0.006)
-    for threshold, mean in ((0.99, -1.99), (0.95, -0.58), (0.9, 9.46), (0.85, 15.16)):
-        assert pmp_gap(threshold).mean() == pytest.approx(mean, abs=0.006)
+    _, *attacks = ATTACKS
+    assert gain("snli", attacks) == pytest.approx(5.95, abs=0.006)
+    assert gain("mnli", attacks) == pytest.approx(5.02, abs=0.006)
+    assert gain("snli", ["None"]) == pytest.approx(-0.54, abs=0.006)
 
 
 def test_verdicts_are_those_of_an_independent_audit():

@@ -11,7 +11,6 @@ from pidbook.evaluation.contrast import (
     TEXTS,
     Contrast,
     by_kind,
-    contrast_accuracy,
     edits_of,
     of_rows,
 )
@@ -152,6 +151,13 @@ def test_what_a_sentence_says_is_what_was_counted(recorded):
     assert re.findall(r"[\d.]+(?= %)", sentence) == shares  # its own, then that without control
     assert re.search(r"^[\d.]+ % against [\d.]+ % without control ", sentence)
     assert re.findall(r"n = ([\d,]+)", sentence) == [f"{own['n']:,}" for own, _ in sets]
+def test_real_rows_are_the_recorded_ones(recorded, real_data):
+    trial = recorded["configuration"]
+    rows = [dict(one) for one in load_nli(trial["data"])]
+    made, sets = edits_of(recorded), recorded["data"]["sets"]
+    assert fingerprint(edited(rows, made)) == sets["edited"]["sha256"] == recorded["data"]["sha256"]
+    assert fingerprint(before(rows, made)) == sets["before"]["sha256"]
+    assert fingerprint(rows[trial["after"] :]) == sets["ordinary"]["sha256"]
 
 
 def test_real_rows_give_the_recorded_edits(recorded, real_data, wordnet_files):

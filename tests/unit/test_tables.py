@@ -3,7 +3,7 @@
 import pytest
 from bs4 import BeautifulSoup
 
-from pidbook.figures import counts_table, table
+from pidbook.figures import table
 
 ROWS = [
     {"model": "a<b", "x": 1.26, "y": None, "note": "x & y"},
@@ -30,20 +30,6 @@ def test_headings_have_a_scope_and_numbers_stand_right():
     assert ["right" in side for side in sides] == [False, True, True, False]
     heads = [th["style"] for th in page.select("thead th")]
     assert ["right" in side for side in heads] == [False, True, True, False]
-
-
-LARGEST = [
-    ("column", ["2.500", "3.000"]),
-    ("row", ["1.260", "3.000"]),
-    (["x"], ["2.500"]),
-    ("x", ["2.500"]),
-]
-
-
-@pytest.mark.parametrize(("best", "bold"), LARGEST)
-def test_the_largest_numbers_are_bold(best, bold):
-    page = soup(table(ROWS, "A table", best=best))
-    assert [cell.text for cell in page.select("td") if "bold" in cell["style"]] == bold
 
 
 def test_marked_cells_are_red():
@@ -77,23 +63,13 @@ def test_a_terminal_gets_aligned_text():
     ]
 
 
-def test_counts_have_wilsons_interval():
-    page = soup(counts_table({"base": (81, 100)}, "Right answers"))
-    assert [cell.text for cell in page.select("tbody th, td")] == [
-        "base", "81", "100", "81.0", "72.2 to 87.5",
-    ]  # fmt: skip
-
-
-REFUSED = [
-    (lambda: table([], "A"), "no rows"),
-    (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
-    (lambda: table(ROWS, "A", best=["z"]), "no column 'z'"),
-    (lambda: counts_table({"base": (5, 4)}, "A"), r"5 of 4 \(base\)"),
-    (lambda: counts_table({"base": (0, 0)}, "A"), r"0 of 0 \(base\)"),
-]
-
-
-@pytest.mark.parametrize(("make", "says"), REFUSED)
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: table([], "A"), "no rows"),
+        (lambda: table([{"a": 1}, {"b": 2}], "A"), r"columns \['b'\]; the first has \['a'\]"),
+    ],
+)
 def test_what_makes_no_table_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()

@@ -1,8 +1,7 @@
-"""Swap the words of a group of persons in all texts of a row, so that its label holds."""
+"""Swap words for men and women in all texts of a row, so that its label holds."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,12 +23,6 @@ PAIRS = {
     "gender": f"{_ADULTS} {_OTHERS}",
     "gender, adults": _ADULTS,
     "gender, others": _OTHERS,
-    "age": "young/old younger/older",
-    "origin": (
-        "american/indian african/asian chinese/mexican japanese/french german/russian "
-        "british/spanish canadian/korean"
-    ),
-    "colour": "red/blue green/yellow pink/purple brown/gray",
 }
 _TIED = frozenset(
     "beard bearded beards mustache moustache goatee pregnant breastfeeding bikini bikinis bra "
@@ -38,21 +31,6 @@ _TIED = frozenset(
 )  # sex without a counterpart in the lists: no swap is consistent
 _PRONOUNS = frozenset(("his", "him", "her"))
 _WITH_PRONOUNS = ("gender", "gender, adults")
-_AGED = frozenset(
-    "elderly aged senior seniors teen teens teenage teenager teenagers youth youths child children "
-    "kid kids baby babies toddler toddlers infant adult adults boy boys girl girls grandfather "
-    "grandmother grandpa grandma middle-aged year years".split()
-)
-_PLACES = frozenset(
-    "america usa africa asia china japan india mexico france germany russia britain england spain "
-    "canada korea english arab arabic european hispanic latino oriental indians".split()
-)
-_PERSONS = frozenset(
-    "man woman men women boy boys girl girls person people persons lady ladies gentleman gentlemen "
-    "guy guys couple couples male males female females child children kid kids adult adults "
-    "student students worker workers soldier soldiers dancer dancers family players player "
-    "team musician musicians performer performers artist artists crowd".split()
-)
 # After the object "her" a sentence goes on with one of these; after "her", her own, it does not.
 _AFTER_OBJECT = frozenset(
     "a an the and or but while as at by for from in into of off on onto out over through to toward "
@@ -73,8 +51,7 @@ class GroupSwap:
     ----------
     kind : str
         "gender", or two parts of it: "gender, adults" (man, he, his, ...) and "gender, others"
-        (boy, mother, lady, ...); "age" (young, old), "origin" (14 adjectives), or a placebo,
-        "colour".
+        (boy, mother, lady, ...).
 
     Raises
     ------
@@ -134,34 +111,17 @@ class GroupSwap:
         """Return the row with all words swapped; the label stays."""
         return rebuild(row, self(row))
 
-    def sides(self, row: Mapping[str, Any]) -> tuple[int, int]:
-        """How many words of a row are of the first group, and of the second."""
-        first = {pair[0] for pair in self.pairs} | {"his", "him"}
-        seen = Counter(word in first for word in _words(row) if word in self.words)
-        return seen[True], seen[False]
-
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Whether a row can be swapped so that its label holds, as far as rules can tell.
 
-        Some word is swapped, a second swap gives the row back, and no other word tells the group:
-        none such as "bearded" or "fireman" for gender, no child or "elderly" for age, no country
-        and no second origin. An age or an origin has to stand before a person, a colour must not.
+        Some word is swapped, a second swap gives the row back, and no other word tells the sex:
+        none such as "bearded" or "fireman".
         """
-        edits, words = self(row), _words(row)
-        if not edits or self.apply(self.apply(row)) != dict(row):
+        if not self(row) or self.apply(self.apply(row)) != dict(row):
             return False
-        known = set(words)
-        if self.kind.startswith("gender"):
-            unlisted = _GENDERED - set(self.words)
-            return not known & (_TIED | unlisted) and not any(map(_is_trade, known - _GENDERED))
-        placed = [
-            _before_person(row, edit) for edit in edits if edit.replacement.lower() in self.words
-        ]
-        if self.kind == "colour":
-            return not any(placed)
-        if self.kind == "age":
-            return all(placed) and not known & _AGED
-        return all(placed) and not known & _PLACES and len(known & set(self.words)) == 1
+        known = {_stem(word)[0].lower() for _, _, word in words_of(row)}
+        unlisted = _GENDERED - set(self.words)
+        return not known & (_TIED | unlisted) and not any(map(_is_trade, known - _GENDERED))
 
 
 _GENDERED = frozenset(PAIRS["gender"].replace("/", " ").split()) | _PRONOUNS
@@ -173,10 +133,6 @@ def _stem(word: str) -> tuple[str, str]:
         if word.lower().endswith(tail):
             return word[: -len(tail)], word[-len(tail) :]
     return word, ""
-
-
-def _words(row: Mapping[str, Any]) -> list[str]:
-    return [_stem(word)[0].lower() for _, _, word in words_of(row)]
 
 
 def _cased(new: str, like: str) -> str:
@@ -202,10 +158,3 @@ def _is_object(text: str, spans: list[tuple[int, int]], k: int) -> bool:
 def _is_trade(word: str) -> bool:
     """Whether a word such as "fireman" tells the sex."""
     return word not in _NOT_MEN and word.endswith(("man", "men", "woman", "women"))
-
-
-def _before_person(row: Mapping[str, Any], edit: Edit) -> bool:
-    """Whether one of the next two words is a person."""
-    text = row[edit.column]
-    after = [text[a:b].lower() for a, b in word_spans(text)[edit.word + 1 : edit.word + 3]]
-    return bool(_PERSONS & {_stem(word)[0] for word in after})

@@ -18,6 +18,7 @@ from pidbook.figures import (
     PAPER,
     Table,
     name_ends,
+    page,
     slider,
     table,
     tidy,
@@ -130,7 +131,7 @@ def _two_marks(plot: Axes, ends: Ends) -> None:
 
 def contest(losses: Mapping[str, float], ends: Ends) -> Figure:
     """Two panels, a law a row: errors at the exit, and the loss over the least loss."""
-    fig = Figure(figsize=(5.8, 4.7))
+    fig = page(4.7)
     errors, paid = fig.subplots(1, 2, sharey=True)
     _two_marks(errors, ends)
     errors.set_xlim(-0.05, 1.3)
@@ -220,7 +221,7 @@ def dials_table(
 
 def bend(ends: Ends) -> Figure:
     """A law a row: its errors at the exit of bent networks."""
-    fig = Figure(figsize=(5.8, 5.8))
+    fig = page(5.8)
     plot = fig.add_subplot(xlim=(-0.06, 1.75), xticks=(0, 0.5, 1, 1.5))
     _two_marks(plot, ends)
     return fig

@@ -18,11 +18,13 @@ from pidbook.figures import (
     OURS,
     PAPER,
     Table,
-    counts_table,
     name_ends,
+    page,
+    page_and_plot,
     table,
 )
 from pidlib.data import LABELS
+from pidlib.evaluation.statistics import Proportion
 
 RIGHT = dict(color=INK, alpha=0.6)  # shares of right answers; wrong ones are LOSS
 
@@ -37,8 +39,7 @@ def steps(
     Each of tried has attack, questions, changes (old and new word), probabilities (steps, 3).
     """
     right = int(pair["label"])
-    fig = Figure(figsize=(5.8, 5.9), layout="constrained")
-    plot = fig.add_subplot(xlim=(0, 1), xlabel="probability: right grey, wrong red")
+    fig, plot = page_and_plot(5.9, xlim=(0, 1), xlabel="probability: right grey, wrong red")
     ticks = {0.0: "as written"}
     _answers(plot, 0.0, before, right)
     y = 1.0
@@ -98,8 +99,7 @@ def _row(attack: str, step: str, probabilities: Sequence[float]) -> dict:
 
 def accuracy(paper: pd.DataFrame, ours: Mapping[str, float]) -> Figure:
     """Accuracy of models without control, %: the paper's (attack by model) and ours, by attack."""
-    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
-    plot = fig.add_subplot(xlim=(0, 100), xlabel="accuracy without control, %")
+    fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel="accuracy without control, %")
     for y, (attack, mine) in enumerate(ours.items()):
         printed = paper.loc[attack]
         plot.plot([mine, printed.min()], [y, y], color=INK, linewidth=0.8, alpha=0.6, zorder=0)
@@ -152,8 +152,7 @@ def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
 def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
     """Kinds of edit, the most frequent first, with what each makes of one word."""
     total = sum(counts.values())
-    fig = Figure(figsize=(5.8, 2.9), layout="constrained")
-    plot = fig.add_subplot(xlim=(0, 92), xlabel="share of its winning edits, %")
+    fig, plot = page_and_plot(2.9, xlim=(0, 92), xlabel="share of its winning edits, %")
     for y, (kind, count) in enumerate(counts.items()):
         share = 100 * count / total
         plot.barh(y, share, **RIGHT)
@@ -167,10 +166,12 @@ def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
 def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
     """Counts of kinds and of places, with intervals."""
     total = sum(counts.values())
-    shares = {name: (count, total) for name, count in [*counts.items(), *places.items()]}
-    return counts_table(
-        shares, "Edits of TextBugger: kinds, and where", header="count", folded=True
-    )
+    rows = []
+    for name, count in [*counts.items(), *places.items()]:
+        low, high = Proportion(count, total).interval()
+        row = {"": name, "count": count, "n": total, "%": 100 * count / total}
+        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
+    return table(rows, "Edits of TextBugger: kinds, and where", 1, folded=True)
 
 
 # --- The states ---------------------------------------------------------------------------------
@@ -178,8 +179,7 @@ def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
 
 def moved(lines: Mapping[tuple[str, str], np.ndarray]) -> Figure:
     """(attack, which words) to the distance moved by state, (T + 1,), in lengths of the state."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot(ylabel="distance moved (1: own length)")
+    fig, plot = page_and_plot(4.2, ylabel="distance moved (1: own length)")
     for (attack, words), line in lines.items():
         look = "s--" if attack == "TextBugger" else "o-"
         colour = LOSS if words == "replaced" else INK
@@ -207,7 +207,7 @@ def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
     """Above: share outside (subspace by vectors), %. Below: transfer and adaptive, with intervals."""
     attacks = twice.groupby("attack", sort=False)
     heights = (7.2, 1.7 * len(attacks))
-    fig = Figure(figsize=(5.8, 0.547 * sum(heights)), layout="constrained")
+    fig = page(0.547 * sum(heights))
     upper, lower = fig.subplots(2, 1, height_ratios=heights)
     inks = {"replaced word": LOSS, "two clean words": INK, "random vector": NOISE}
     ticks = {}

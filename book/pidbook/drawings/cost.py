@@ -9,7 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from pidbook.figures import ESTIMATE, INK, LOSS, NOISE, OURS, PAPER, Table, table
+from pidbook.figures import (
+    ESTIMATE,
+    INK,
+    LOSS,
+    NOISE,
+    OURS,
+    PAPER,
+    Table,
+    page,
+    page_and_plot,
+    table,
+)
 
 MIDDLE = dict(ha="center", va="center")
 BARE = dict(color=INK, linestyle="--", linewidth=2)  # the network without control
@@ -20,7 +31,7 @@ ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 def table_five(rows: Sequence[Mapping]) -> Figure:
     """Times of the law and of the search, the paper's and ours; a row a model."""
-    fig = Figure(figsize=(5.8, 3.6), layout="constrained")
+    fig = page(3.6)
     left, right = fig.subplots(1, 2, sharey=True)
     places = np.arange(len(rows))
     for plot, kind in ((left, "law"), (right, "search")):
@@ -75,8 +86,7 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
 
 def squares(groups: Mapping[str, int], law: int = 1) -> Figure:
     """Matrices of shape d x d: of a block, by their use, and of the law."""
-    fig = Figure(figsize=(5.8, 2.7), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(2.7)
     side = 0.88
     top = len(groups) - 1
     for line, (name, count) in enumerate(groups.items()):
@@ -98,7 +108,7 @@ def squares(groups: Mapping[str, int], law: int = 1) -> Figure:
 
 def overhead(cells: Sequence[Mapping], names: Sequence[str]) -> Figure:
     """Extra time of the law against the share of controlled states; all states on the right."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
+    fig = page(4.2)
     some, every = fig.subplots(1, 2, sharey=True, width_ratios=(5, 3))
     some.plot([0, 1], [0, 100 / 12], color=INK, linewidth=2, label="counted, for short texts")
     every.axhline(100 / 12, color=INK, linewidth=2)
@@ -151,8 +161,7 @@ def readings(
     paper: Mapping[int, np.ndarray], ours: Mapping[str, Mapping[int, np.ndarray]]
 ) -> Figure:
     """Differences of predicted and true error: the paper's, and ours by reading; layers to (4,)."""
-    fig = Figure(figsize=(5.8, 4.6), layout="constrained")
-    plot = fig.add_subplot(xscale="log", xlim=(0.4, 10), ylim=(len(ours) + 0.7, -0.5))
+    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.4, 10), ylim=(len(ours) + 0.7, -0.5))
     _marks(plot, 0, paper, PAPER)
     for place, by_layers in enumerate(ours.values()):
         _marks(plot, place + 1.2, by_layers, OURS)
@@ -202,8 +211,7 @@ def _by_attack(attacks: Sequence[str], values: Sequence[float]) -> dict[str, flo
 
 def profile(theorem: np.ndarray, controlled: np.ndarray, free: np.ndarray) -> Figure:
     """Error by state, (attacks, T + 1) each: mean, and from the least to the greatest."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(4.2)
     states = range(theorem.shape[1])
     last = len(states) - 1
     for values, colour, mark in ((theorem, PAPER, "-"), (controlled, OURS, "o-")):
@@ -243,8 +251,7 @@ def _by_state(values: Sequence[float]) -> dict[str, float]:
 
 def change(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     """Change of the error by control, a group a set of texts: measured, and by both formulas."""
-    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(4.4)
     for place, rows in enumerate(groups.values()):
         by_theorem = [row["Theorem 1"] for row in rows]
         low = min(by_theorem)
@@ -286,8 +293,7 @@ def growth(
     error: np.ndarray, hundredth: np.ndarray, random: np.ndarray, share: str = "a hundredth"
 ) -> Figure:
     """Times as long after each block: (attacks, T) of the error and of a share, (T,) random."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(4.2)
     blocks = range(error.shape[1])
     last = len(blocks) - 1
     plot.axhline(1, color=PAPER, linewidth=2)
@@ -322,7 +328,7 @@ def returned(
     panels: Mapping[str, tuple[np.ndarray, np.ndarray]], titles: Mapping[str, str]
 ) -> Figure:
     """Distance from the clean states, a panel a control: (T + 1,) without control, and with."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
+    fig = page(4.2)
     looks = {"P-D": (OURS, "o-"), "trained estimate": (ESTIMATE, "s-")}
     plots = fig.subplots(1, len(panels), sharey=True)
     for plot, (name, (bare, held)) in zip(plots, panels.items(), strict=True):

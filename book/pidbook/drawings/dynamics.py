@@ -19,6 +19,8 @@ from pidbook.figures import (
     PALETTE,
     curves,
     name_ends,
+    page,
+    page_and_plot,
     slider,
     table,
     tidy,
@@ -80,7 +82,7 @@ def positions_table(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Ta
 
 def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
     """Left: the force under P and P-D, measured with noise. Right: swings that grow."""
-    figure = Figure(figsize=(5.8, 3.5))
+    figure = page(3.5)
     left, right = figure.subplots(1, 2)
     for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
         run = noisy[name]
@@ -97,7 +99,7 @@ def surprises(
     time: np.ndarray, replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray]
 ) -> Figure:
     """A panel for each surprise: the position under the replayed forces and under the feedback."""
-    figure = Figure(figsize=(5.8, 3.7))
+    figure = page(3.7)
     panels = figure.subplots(1, len(replayed), sharey=True)
     for plot, (name, position) in zip(panels, replayed.items(), strict=True):
         plot.plot(time, position, "--", color=INK, label="replayed")
@@ -151,8 +153,7 @@ def error_and_control(
 
 def network() -> Figure:
     """Two blocks, a controller of three terms before each, and the wire that is missing."""
-    figure = Figure(figsize=(5.8, 2.8), layout="constrained")
-    plot = figure.add_subplot(aspect="equal", xlim=(-0.5, 10.0), ylim=(-3.75, 0.85))
+    figure, plot = page_and_plot(2.8, aspect="equal", xlim=(-0.5, 10.0), ylim=(-3.75, 0.85))
     plot.set_axis_off()
     for left, name in ((0.0, "0"), (5.4, "T-1")):
         gap = 0.55 if left else 0.3  # a longer name needs more room
@@ -207,7 +208,7 @@ def _controller(plot: Axes, left: float, name: str) -> None:
 
 def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
     """Distance from the clean run by layer, for a push inside the subspace and one off it."""
-    figure = Figure(figsize=(5.8, 3.7))
+    figure = page(3.7)
     plot = figure.add_subplot()
     looks = {"inside": (LOSS, "s", 10), "off it": (OURS, "o", 6)}
     for name, distance in distances.items():

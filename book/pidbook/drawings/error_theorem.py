@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, LOSS, OURS, Table, slider, table, tidy
+from pidbook.figures import INK, LOSS, OURS, Table, page, page_and_plot, slider, table, tidy
 
 THEORY = dict(color=OURS, linewidth=3.5, alpha=0.5, label="Theorem 1")
 DOTS = dict(color=OURS, marker="o", markersize=5, linestyle="", label="simulated")
@@ -23,7 +23,7 @@ def plane(
     clean: np.ndarray, free: np.ndarray, controlled: np.ndarray, undone: np.ndarray
 ) -> Figure:
     """States in the plane as the layers turn it, and with the turning undone; (T + 1, 2) each."""
-    fig = Figure(figsize=(5.8, 3.6), layout="constrained")
+    fig = page(3.6)
     left, right = fig.subplots(1, 2, width_ratios=(5, 4))
     _turning(left, clean, free, controlled)
     _undone(right, clean[0], free[0], undone)
@@ -99,7 +99,7 @@ Profiles = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 def hypotheses(cases: Profiles) -> Figure:
     """One panel a case: squared error by layer, simulated and by the formula, (T + 1,) each."""
-    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
+    fig = page(4.4)
     panels = fig.subplots(2, 3, sharex=True, sharey=True)
     for panel, (name, (simulated, formula)) in zip(panels.flat, cases.items(), strict=False):
         layers = range(len(formula))
@@ -193,8 +193,7 @@ def bias(
     heights: Mapping[float, np.ndarray], theory: Mapping[float, np.ndarray], clean: float
 ) -> Figure:
     """Position off the subspace by layer, a curve (T + 1,) a price; where it ends is said in words."""
-    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
-    plot = fig.add_subplot(xlabel="layers passed, t", ylabel="position off the subspace")
+    fig, plot = page_and_plot(4.0, xlabel="layers passed, t", ylabel="position off the subspace")
     last = len(next(iter(heights.values()))) - 1
     start = next(iter(heights.values()))[0]
     plot.plot((0, last), (start, start), **FREE)
@@ -243,8 +242,7 @@ def valleys(
 
     theory, simulated: X to (prices, errors); best: X to (price, error).
     """
-    fig = Figure(figsize=(5.8, 4.6), layout="constrained")
-    plot = fig.add_subplot(xscale="log", xlim=(0.75, 13000), ylim=(-0.1, 3.3))
+    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.75, 13000), ylim=(-0.1, 3.3))
     plot.set(xlabel="price c: cheap to expensive", ylabel="mean squared error off the subspace")
     plot.axhspan(1, 3.3, color=INK, alpha=0.1, linewidth=0)
     plot.axhline(1, **FREE)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ESTIMATE, INK, LOSS, OURS, Table, gain_bar, table
+from pidbook.figures import ESTIMATE, INK, LOSS, OURS, Table, gain_bar, page, page_and_plot, table
 
 MIDDLE = dict(ha="center", va="center")
 MAPS = {"observed": INK, "projected": OURS, "estimated": ESTIMATE}
@@ -24,7 +24,7 @@ def idea(
     clean: (2, n) outline of clean states; line: (2, 2) ends of the subspace. A case has `before`,
     (2, n), `places`, map to (2,), and `errors`, map to float.
     """
-    fig = Figure(figsize=(5.8, 4.9), layout="constrained")
+    fig = page(4.9)
     plots = fig.subplots(2, 2, height_ratios=(2.7, 1))
     for (plot, bars), case, title in zip(plots.T, cases.values(), titles, strict=True):
         plot.fill(*clean, color=INK, alpha=0.22, linewidth=0)
@@ -74,7 +74,7 @@ def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figu
 
     share: what the best P term keeps off the subspace under the uneven perturbations.
     """
-    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
+    fig = page(3.9)
     left, right = fig.subplots(1, 2, sharey=True)
     last = len(even)
     for plot, shares, colour in ((left, even, OURS), (right, uneven, ESTIMATE)):
@@ -105,7 +105,7 @@ def special_table(columns: Mapping[str, np.ndarray]) -> Table:
 
 def conceptors(panels: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mapping) -> Figure:
     """Sorted shares kept, (d,) each, by projections and by the conceptor; a panel a scheme."""
-    fig = Figure(figsize=(5.8, 3.8), layout="constrained")
+    fig = page(3.8)
     plots = fig.subplots(1, len(panels), sharey=True)
     for plot, (title, (hard, soft)) in zip(plots, panels.items(), strict=True):
         directions = range(1, len(hard) + 1)
@@ -141,8 +141,7 @@ def conceptors_table(
 
 def removed(free: np.ndarray, arrives: np.ndarray, left: np.ndarray, clean: np.ndarray) -> Figure:
     """Change of a state by typos, (T,) each: without control, as it arrives, after its own map."""
-    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
-    plot = fig.add_subplot(xlabel="state", ylabel="change of a state, in spreads")
+    fig, plot = page_and_plot(4.0, xlabel="state", ylabel="change of a state, in spreads")
     states = range(len(free))
     last = len(free) - 1
     plot.plot(states, free, "o--", color=INK)
@@ -178,8 +177,7 @@ LOOKS = {"closed form": (ESTIMATE, "o"), "trained": (ESTIMATE, "s"), "P-D": (OUR
 
 def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     """Gains over no control, a group a set of texts, a row a control."""
-    fig = Figure(figsize=(5.8, 4.6), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(4.6)
     middles = []
     for place, rows in enumerate(groups.values()):
         middles.append(3.6 * place + 1)
@@ -215,8 +213,7 @@ def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
 
 def tradeoff(known: np.ndarray, new: np.ndarray) -> Figure:
     """Left of a synonym plus lost of a meaning, (halvings, states) each; 1 tells nothing apart."""
-    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
-    plot = fig.add_subplot(xlabel="state", ylabel="left of a synonym\n+ lost of a meaning")
+    fig, plot = page_and_plot(4.0, xlabel="state", ylabel="left of a synonym\n+ lost of a meaning")
     states = range(known.shape[1])
     _band(plot, known, "o-", "words of the fit", -0.13)
     _band(plot, new, "s--", "words it never met", 0.06)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, table
+from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, page, page_and_plot, table
 
 LOOKS = {
     "paper's control": (OURS, "o"),
@@ -33,8 +33,7 @@ def _between(row: pd.Series) -> str:
 
 def next_words(chances: pd.DataFrame) -> Figure:
     """Chances in % of some words: after the clean prompt, the slips, the slips with control."""
-    fig = Figure(figsize=(5.8, 3.5), layout="constrained")
-    plot = fig.add_subplot(xlabel="chance of the next word, %")
+    fig, plot = page_and_plot(3.5, xlabel="chance of the next word, %")
     looks = [("none", INK), (INK, INK), (ESTIMATE, ESTIMATE)]
     for k, (name, (fill, edge)) in enumerate(zip(chances, looks, strict=True)):
         places = np.arange(len(chances)) + 0.28 * (k - 1)
@@ -55,8 +54,7 @@ def next_words_table(chances: pd.DataFrame) -> Table:
 
 def prompts(divergence: pd.DataFrame) -> Figure:
     """Divergence of the next word, a prompt a row: with slips, and with slips and control."""
-    fig = Figure(figsize=(5.8, 4.8), layout="constrained")
-    plot = fig.add_subplot(xlabel="divergence of the next word, nats")
+    fig, plot = page_and_plot(4.8, xlabel="divergence of the next word, nats")
     bare, controlled = (divergence[name] for name in divergence)
     y = np.arange(len(divergence))
     for k in y:
@@ -82,7 +80,7 @@ def prompts_table(divergence: pd.DataFrame) -> Table:
 
 def _panels(shares: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height: float) -> Figure:
     """A panel a set of text; a row has a bar, its interval and its number."""
-    fig = Figure(figsize=(5.8, height), layout="constrained")
+    fig = page(height)
     sets = list(dict.fromkeys(shares["data"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
         rows = shares[shares["data"] == data]
@@ -161,7 +159,7 @@ def on_clean_table(shares: pd.DataFrame) -> Table:
 
 def by_kind(shares: pd.DataFrame) -> Figure:
     """Share won back by kind of slip, estimate and corrector; a column kind more."""
-    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
+    fig = page(4.4)
     sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):

@@ -19,6 +19,8 @@ from pidbook.figures import (
     OURS,
     PAPER,
     Table,
+    page,
+    page_and_plot,
     table,
 )
 
@@ -82,7 +84,7 @@ def verdicts(rows: pd.DataFrame) -> Figure:
 
     rows: as `six_lines` gives them; better is to the right.
     """
-    fig = Figure(figsize=(5.8, 7.0), layout="constrained")
+    fig = page(7.0)
     for plot, (_, row) in zip(fig.subplots(len(rows), 1), rows.iterrows(), strict=True):
         _one_verdict(plot, row)
     looks = {
@@ -152,7 +154,7 @@ def cheap_control(
 
     Right: what real blocks change in right answers; columns law, set, gain, low, high.
     """
-    fig = Figure(figsize=(5.8, 4.3), layout="constrained")
+    fig = page(4.3)
     left, right = fig.subplots(1, 2, width_ratios=(6, 5))
     looks = {"orthogonal blocks": (OURS, "o", 11, "none"), "real blocks": (INK, "s", 5, INK)}
     for name, share in shares.items():
@@ -208,8 +210,7 @@ def cheap_control_table(changes: pd.DataFrame) -> Table:
 
 def searches(gaps: pd.DataFrame) -> Figure:
     """Divergence over no control, a law a row; columns law, by, gain, low, high."""
-    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
-    plot = fig.add_subplot(xlabel="divergence × 100, over no control (less is better)")
+    fig, plot = page_and_plot(4.4, xlabel="divergence × 100, over no control (less is better)")
     for y, (_, row) in enumerate(gaps.iterrows()):
         colour = ESTIMATE if row["by"] == "search" else OURS
         _interval(plot, y, row, colour)
@@ -243,8 +244,7 @@ ATTACKERS = {
 
 def course(courses: Mapping[str, np.ndarray], held: int, n: int) -> Figure:
     """Rows still right after so many questions, a curve (budget + 1,) an attacker."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot(xlabel="questions asked", ylabel=f"rows still right, of {n}")
+    fig, plot = page_and_plot(4.2, xlabel="questions asked", ylabel=f"rows still right, of {n}")
     last = len(next(iter(courses.values()))) - 1
     plot.fill_between([0, last], held, color=INK, alpha=0.18, linewidth=0)
     plot.text(last / 2, held / 2, f"{held} rows that no words turn", **MIDDLE)
@@ -278,8 +278,7 @@ def course_table(rows: pd.DataFrame) -> Table:
 
 def swaps(rise: np.ndarray, margin: np.ndarray, named: Mapping[str, int]) -> Figure:
     """Each swap of one word: rise of the loss, and the margin after it; some named by word."""
-    fig = Figure(figsize=(5.8, 4.4), layout="constrained")
-    plot = fig.add_subplot(xlabel="rise of the running loss by the swap")
+    fig, plot = page_and_plot(4.4, xlabel="rise of the running loss by the swap")
     plot.set_ylabel("margin after the swap")
     turned = margin <= 0
     hollow = dict(markerfacecolor="none", markeredgewidth=0.8, markersize=5)
@@ -317,8 +316,7 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
 
     right: right answers without control at each strength, in %.
     """
-    fig = Figure(figsize=(5.8, 4.3), layout="constrained")
-    plot = fig.add_subplot(ylabel="points over no control")
+    fig, plot = page_and_plot(4.3, ylabel="points over no control")
     last = len(right) - 1
     for k, (name, (colour, mark, face)) in enumerate(RIVALS.items()):
         rows = gains[gains["control"] == name]
@@ -354,7 +352,7 @@ def strengths_table(gains: pd.DataFrame) -> Table:
 
 def off_subspace(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Share of a change's energy off the subspace, in %, by state: random, and corruption."""
-    fig = Figure(figsize=(5.8, 3.6), layout="constrained")
+    fig = page(3.6)
     plots = fig.subplots(1, len(shares), sharey=True)
     for plot, (network, of) in zip(plots, shares.items(), strict=True):
         random = of["random change"]
@@ -393,8 +391,7 @@ def two_tests(tests: pd.DataFrame) -> Figure:
 
     Columns notices (%), change (points).
     """
-    fig = Figure(figsize=(5.8, 4.3), layout="constrained")
-    plot = fig.add_subplot()
+    fig, plot = page_and_plot(4.3)
     start = tuple(tests.loc["no control"])
     looks = {
         "no control": (INK, "o", "no control", (-12, 2), "right"),
@@ -428,7 +425,7 @@ def persons(moves: pd.DataFrame, chances: pd.DataFrame) -> Figure:
     moves: columns law, case, word, before, after (pairs of floats). chances: chance of
     contradiction in %, a row a law and "no control", a column a case.
     """
-    fig = Figure(figsize=(5.8, 4.8), layout="constrained")
+    fig = page(4.8)
     plots = fig.subplots(2, 2, sharex=True, sharey=True)
     for line, (law, colour) in zip(plots, LAWS.items(), strict=True):
         for plot, case in zip(line, chances.columns, strict=True):
@@ -479,8 +476,7 @@ def steerings(gains: pd.DataFrame, random: Sequence[float]) -> Figure:
 
     gains: columns law, gain, low, high, less, less_low, less_high (than addition).
     """
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
-    plot = fig.add_subplot(xlabel="log-odds gained for the good mood")
+    fig, plot = page_and_plot(4.2, xlabel="log-odds gained for the good mood")
     for y, (_, row) in enumerate(gains.iterrows()):
         colour = STEERINGS[row["law"]]
         _interval(plot, y, row, colour)

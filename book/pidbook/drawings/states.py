@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, OURS, PALETTE, Table, name_ends, table
+from pidbook.figures import INK, OURS, PALETTE, Table, name_ends, page, page_and_plot, table
 
 LOOKS = {  # of the states, their running sums and their changes, as in chapter 2
     "P": dict(color=PALETTE[2], marker="o", linestyle="-"),
@@ -34,8 +34,7 @@ def spectra(
     """Energy left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
     width = held.shape[1]
     left = 100 * (1 - threshold)
-    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
-    plot = fig.add_subplot(xlim=(0, width), ylim=(0.12, 100), yscale="log")
+    fig, plot = page_and_plot(4.0, xlim=(0, width), ylim=(0.12, 100), yscale="log")
     plot.axvspan(0, width / 2, color=INK, alpha=0.1, linewidth=0)
     plot.text(width / 4, 70, "less than half", color=INK, ha="center", va="center")
     plot.text(3 * width / 4, 70, "more than half", color=INK, ha="center", va="center")
@@ -85,7 +84,7 @@ Terms = Mapping[str, Mapping[str, Sequence[float]]]  # model, then term, to a nu
 
 def ranks_beside(shares: Terms) -> Figure:
     """Ranks in % of the width, a panel a model and a line a term."""
-    fig = Figure(figsize=(5.8, 4.0), layout="constrained")
+    fig = page(4.0)
     panels = fig.subplots(1, len(shares), sharey=True)
     for panel, (model, terms) in zip(panels, shares.items(), strict=True):
         for name, line in terms.items():
@@ -131,7 +130,7 @@ def clean_lengths(
     states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
 ) -> Figure:
     """Lengths in % of a clean state's, (T,) each: outside P, outside D, the push, outside a random one."""
-    fig = Figure(figsize=(5.8, 4.2), layout="constrained")
+    fig = page(4.2)
     top = 1.08 * max(line.max() for line in (states, changes, push, random))
     plot = fig.add_subplot(ylim=(0, top), ylabel="length, % of the state's")
     name = "outside a random\nsubspace of D's size"
@@ -162,7 +161,7 @@ def clean_lengths_table(
 
 def angles(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray]) -> Figure:
     """Principal angles in rising order, a panel a state; dotted: a random subspace in place of D."""
-    fig = Figure(figsize=(5.8, 3.9), layout="constrained")
+    fig = page(3.9)
     panels = fig.subplots(1, len(measured), sharey=True)
     for panel, t in zip(panels, measured, strict=True):
         for values, look in ((random[t], dict(linestyle=":")), (measured[t], {})):
@@ -197,8 +196,9 @@ def angles_table(measured: Mapping[int, np.ndarray], random: Mapping[int, np.nda
 def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, law: str) -> Figure:
     """Length of a law's push in % of the state's, (T,) each: the word intact and broken, the rest."""
     top = 1.15 * max(line.max() for line in (intact, broken, rest))
-    fig = Figure(figsize=(5.8, 4.1), layout="constrained")
-    plot = fig.add_subplot(ylim=(0, top), ylabel=f"length of the push by {law}, % of the state's")
+    fig, plot = page_and_plot(
+        4.1, ylim=(0, top), ylabel=f"length of the push by {law}, % of the state's"
+    )
     plot.fill_between(range(len(broken)), intact, broken, color=OURS, alpha=0.13, linewidth=0)
     plot.plot(broken, "-D", color=OURS, markersize=8, label="the word,\nbroken")
     hollow = dict(markerfacecolor="none", markeredgewidth=1.8)

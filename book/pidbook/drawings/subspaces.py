@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, PALETTE, name_ends, slider, table, tidy
+from pidbook.figures import INK, PALETTE, name_ends, page, slider, table, tidy
 from pidbook.figures.tables import Table
 
 BENT, FLAT, STATES, OFF, SUMS, CHANGES = PALETTE
@@ -84,7 +84,7 @@ def distances(
     f: np.ndarray,
 ) -> Figure:
     """Left: a state and its two parts. Right: |f| and the distance from a circle."""
-    figure = Figure(figsize=(5.8, 3.3))
+    figure = page(3.3)
     left, right = figure.subplots(1, 2)
     left.axline((0, 0), direction, color=FLAT, linewidth=1)
     zero = np.zeros(2)
@@ -137,7 +137,7 @@ def energy_lost(
 
 def large_mean(flat: np.ndarray, lines: Mapping[str, tuple], rows: Sequence[Mapping]) -> Figure:
     """A cloud with its two best lines, and what a basis of each kind gets wrong by mean."""
-    figure = Figure(figsize=(5.8, 4.6))
+    figure = page(4.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.2, 1))
     left = figure.add_subplot(grid[:, 0])
     left.plot(*flat.T, "^", color=STATES, markersize=3)
@@ -164,7 +164,7 @@ def clean_bias(
     before: np.ndarray, now: np.ndarray, shares: Mapping[str, np.ndarray], random: float
 ) -> Figure:
     """Left: a state before and after a turn. Right: share of clean energy outside, by layer."""
-    figure = Figure(figsize=(5.8, 3.6))
+    figure = page(3.6)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
     zero = np.zeros(2)
     _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))

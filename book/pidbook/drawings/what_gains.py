@@ -275,10 +275,10 @@ def _heads(defences: Sequence[str]) -> list[Line2D]:
 
 def price(changes: pd.DataFrame) -> Figure:
     """Changes where the meaning turned, coloured: a row a defence, a column a set."""
-    cells: dict[str, dict[str, float | None]] = {}
+    cells: dict[str, dict[str, float]] = {}
     for row in changes.itertuples():
         cells.setdefault(row.defence, {})[row.text] = row.gain
-    fig = heatmap({"": cells}, "change against the bare model, in points of accuracy")
+    fig = heatmap(cells, "change against the bare model, in points of accuracy")
     fig.set_size_inches(WIDTH, 3.9)
     plot = fig.axes[0]
     columns = [name.replace(" ", "\n") for name in next(iter(cells.values()))]

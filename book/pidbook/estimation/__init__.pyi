@@ -1,25 +1,16 @@
-from .detection import (
-    Detection as Detection,
-    Detector as Detector,
-    auroc as auroc,
-    doubt as doubt,
-)
 from .encoding import (
     AgreedCandidates as AgreedCandidates,
     SynonymEncoding as SynonymEncoding,
     word_counts as word_counts,
 )
-from .invariance import (
-    SwapFeedback as SwapFeedback,
-)
 from .preprocessing import (
     NormalisedTokenizer as NormalisedTokenizer,
     Preprocessing as Preprocessing,
 )
-from .selection import (
-    Selection as Selection,
-    choose as choose,
-)
 from .spelling import (
     SpellingNormaliser as SpellingNormaliser,
+)
+from .swapped_words import (
+    SwappedWords as SwappedWords,
+    swapped_words as swapped_words,
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from pidbook.estimation.encoding import word_counts
 from pidbook.estimation.preprocessing import Preprocessing
-from pidlib.data.edits import reworded, text_columns
+from pidlib.data.edits import reworded
 from pidlib.data.perturbations import look_alikes
 
 _PARTS = re.compile(r"([-_*@]+|'[sS]$)")  # between the parts of a compound; a genitive's end
@@ -66,12 +65,6 @@ class SpellingNormaliser(Preprocessing):
 
     def _is_right(self, word: str) -> bool:
         return word.lower() in self.known or word.lower() in speller().words
-
-
-def normaliser_of(rows: Sequence[Mapping[str, Any]]) -> SpellingNormaliser:
-    """One that knows the words that rows hold twice."""
-    words = word_counts(row[column] for row in rows for column in text_columns(row))
-    return SpellingNormaliser(known={word for word, times in words.items() if times > 1})
 
 
 @cache

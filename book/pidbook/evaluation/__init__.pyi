@@ -14,7 +14,6 @@ from .paper import (
     OURS as OURS,
     paper_table as paper_table,
     recorded_trials as recorded_trials,
-    robustness_rows as robustness_rows,
     scheme_rows as scheme_rows,
 )
 from .recorded_trial import (
@@ -26,10 +25,12 @@ from .results import (
     read_result as read_result,
 )
 from .sizes import (
-    RANKS as RANKS,
     TOKENS as TOKENS,
     random_model as random_model,
     size_cost as size_cost,
+)
+from .swaps import (
+    margins_and_losses as margins_and_losses,
 )
 from .tidy import (
     accuracy_table as accuracy_table,
@@ -46,10 +47,4 @@ from .trial_results import (
     proportions as proportions,
     stored_rows as stored_rows,
     unpack as unpack,
-)
-from .word_game import (
-    SEARCHES as SEARCHES,
-    SearchResult as SearchResult,
-    WordGame as WordGame,
-    search_words as search_words,
 )

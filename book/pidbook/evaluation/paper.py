@@ -83,40 +83,6 @@ def recorded_trials(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return trials
 
 
-def robustness_rows(table: str, results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Lay out base / controlled accuracy in percent as the paper's Tables 8 and 9 do.
-
-    Parameters
-    ----------
-    table : {"snli", "mnli"}
-    results : mapping of training ("standard", "AT", "FreeLB") to our recorded trial
-
-    Returns
-    -------
-    list of dict, a row for each training and model
-    """
-    value, rows = accuracy(table), []
-    for training in TRAININGS:
-        pairs = {
-            model: {
-                attack: [f"{value[training, model, attack, k]:.2f}" for k in ("base", "controlled")]
-                for attack in ATTACKS
-            }
-            for model in MODELS
-        }
-        if training in results:
-            shares = proportions(results[training])
-            pairs[OURS] = {
-                attack: [f"{100 * shares[k][key].value:.1f}" for k in ("none", "P-D 99 %")]
-                for attack, key in ATTACKS.items()
-            }
-        rows += [
-            {"training": training, "model": model} | {a: "/".join(pair) for a, pair in row.items()}
-            for model, row in pairs.items()
-        ]
-    return rows
-
-
 def scheme_rows(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Lay out the accuracy of each scheme in percent, and the highest, as the paper's Table 3 does.
 

@@ -112,17 +112,15 @@ class SizeCost(NamedTuple):
 def size_cost(
     model: nn.Module,
     layers: str | None = "published",
-    batch: int = 1,
     rounds: int = 12,
-    tokens: int = TOKENS,
 ) -> SizeCost:
-    """Time a model with and without P-D control on the published states, or all (None).
+    """Time a model on one text, with and without P-D control on the published states, or all (None).
 
     Source: Table 5.
     """
     device = next(model.parameters()).device
     draw = torch.Generator().manual_seed(0)
-    ids = torch.randint(5, model.config.vocab_size, (batch, tokens), generator=draw).to(device)
+    ids = torch.randint(5, model.config.vocab_size, (1, TOKENS), generator=draw).to(device)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     control = random_control(model, layers)
 

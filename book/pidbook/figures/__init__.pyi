@@ -26,11 +26,12 @@ from .slider import (
 )
 from .style import (
     look as look,
+    page as page,
+    page_and_plot as page_and_plot,
     tidy as tidy,
     use_book_style as use_book_style,
 )
 from .tables import (
     Table as Table,
-    counts_table as counts_table,
     table as table,
 )

@@ -39,10 +39,9 @@ def radar_plotly(axes: Sequence[str], series: Series) -> go.Figure:
 
     Source: paper Fig. 2.
     """
-    rows = _checked(axes, series)
     down = 90 - np.degrees(_lowest(len(axes))) - 180 / len(axes)  # a spoke, as plotly wants
     fig = go.Figure()
-    for k, (name, values) in enumerate(rows.items()):
+    for k, (name, values) in enumerate(series.items()):
         colour, (_, symbol, dash) = KEY[k % len(KEY)], look_plotly(k)
         fill = ",".join(map(str, (*hex_to_rgb(colour), 0.12)))
         fig.add_trace(
@@ -104,40 +103,20 @@ def radar_choice(
     Source: paper Fig. 2.
     """
     first = next(iter(frames))
-    rows = {key: _checked(axes, series) for key, series in frames.items()}
     lists = [list(dict.fromkeys(column)) for column in zip(*frames, strict=True)]
     absent = [None] * len(axes)
-    for key in product(*lists):
-        if not rows.get(key) or not rows[key].keys() <= rows[first].keys():
-            raise ValueError(f"no {list(rows[first])} for the choice {key}")
 
     def change(key: tuple[str, ...]) -> dict[str, list]:
-        outlines = [rows[key].get(name, absent) for name in rows[first]]
+        outlines = [frames[key].get(name, absent) for name in frames[first]]
         return {"r": [[*values, values[0]] for values in outlines]}
 
-    fig = radar_plotly(axes, rows[first])
+    fig = radar_plotly(axes, frames[first])
     fig.update_layout(
         sliders=dials(lists, [f"{name}: " for name in names], first, change),
         meta={"pictures": [change(key) for key in product(*lists)], "choose": True},
         height=fig.layout.height + 75 * len(names),
     )
     return fig
-
-
-def _checked(axes: Sequence[str], series: Series) -> dict[str, list[float]]:
-    """Series as lists of floats that fit the axes."""
-    if len(axes) < 3:
-        raise ValueError(f"a radar plot needs at least 3 axes; got {list(axes)}")
-    if not series:
-        raise ValueError("there is no series to draw: give at least one name with its values")
-    rows = {name: [float(v) for v in values] for name, values in series.items()}
-    for name, values in rows.items():
-        if len(values) != len(axes):
-            raise ValueError(f"series {name!r} has {len(values)} values for {len(axes)} axes")
-        for value in values:
-            if not 0 <= value <= TOP:
-                raise ValueError(f"series {name!r} has {value}, outside 0..{TOP:g} percent")
-    return rows
 
 
 def _lowest(spokes: int) -> float:

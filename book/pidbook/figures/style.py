@@ -12,6 +12,8 @@ import matplotlib as mpl
 import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pidbook.figures.colours import INK, PALETTE
 
@@ -21,6 +23,17 @@ DASHES = ("dash", "solid", "dot", "dashdot", "longdash", "longdashdot")
 STYLES = ("--", "-", ":", "-.", (0, (7, 2)), (0, (7, 2, 1, 2)))
 LOOKS = 6  # different colours, markers and dashes; each of the tuples above has so many
 _KAGGLE = Path("/kaggle/input")  # by which plotly knows the place
+
+
+def page(height: float) -> Figure:
+    """A figure as wide as a page of the book, so many inches high."""
+    return Figure(figsize=(5.8, height), layout="constrained")
+
+
+def page_and_plot(height: float, **axes: Any) -> tuple[Figure, Axes]:
+    """The same with one plot in it; `axes` as for `Figure.add_subplot`."""
+    figure = page(height)
+    return figure, figure.add_subplot(**axes)
 
 
 def look(k: int, turn: int = 0) -> dict[str, Any]:

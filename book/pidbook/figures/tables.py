@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
+import markupsafe
 import numpy as np
-from scipy.stats import binomtest
 
 SHOWN = 12  # rows; a longer table is folded
 DASH = "\N{EN DASH}"  # where there is no number
 _STYLES = {  # in the cells themselves, so that a notebook outside the book shows them too
     "words": "text-align:left",
     "number": "text-align:right",
-    "best": "font-weight:bold",
     "marked": "color:var(--book-marked,#c4504b)",
 }
 
@@ -43,24 +41,21 @@ class Table:
 
     @property
     def html(self) -> str:
-        """The table as pandas' Styler writes it, without ids: the same on every machine."""
-        import pandas as pd  # slow to import
-
-        columns = pd.Index(range(len(self.heads)))
-        styler = pd.DataFrame(self.words, columns=columns).style.hide(axis="index")
-        styler.set_td_classes(pd.DataFrame(self.looks, columns=columns))
-        names = [escape(head) for head in self.heads]
-        minus = partial(re.sub, r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}")
-        styler.format(minus, escape="html").format_index(lambda k: names[k], axis=1)
+        """The table for a page: plain HTML, the same on every machine."""
         title, n = escape(self.caption), len(self.words)
-        if not self.folded:
-            styler.set_caption(title)
-        html = styler.to_html(table_attributes='class="book-table"')
-        html = re.sub(r'(?s)<style.*?</style>\n| id="[^"]*"', "", html)
-        heads = r'<th class="col_heading level0 col(\d+)" '
-        html = re.sub(heads, partial(_column, self.looks), html)
-        html = re.sub(r'<td class="data row\d+ col(\d+) ?([^"]*)" (>.*?)</td>', _cell, html)
-        html = re.sub(r"\n\s*", "\n", html).strip()
+        heads = zip(self.heads, self.looks[0], strict=True)
+        lines = [] if self.folded else [f"<caption>{title}</caption>"]
+        lines += ["<thead>", "<tr>"]
+        for head, look in heads:
+            side = "right" if "number" in look else "left"
+            lines.append(f'<th scope="col" style="text-align:{side}">{escape(head)}</th>')
+        lines += ["</tr>", "</thead>", "<tbody>"]
+        for words, looks in zip(self.words, self.looks, strict=True):
+            cells = [_cell(word, look) for word, look in zip(words, looks, strict=True)]
+            first = f'<th scope="row"{cells[0]}</th>'
+            lines += ["<tr>", first, *(f"<td{cell}</td>" for cell in cells[1:]), "</tr>"]
+        body = "\n".join(lines)
+        html = f'<table class="book-table">\n{body}\n</tbody>\n</table>'
         if self.folded:
             head = f"<summary>{title} ({n} row{'s' * (n > 1)})</summary>"
             html = f'<details class="book-numbers">{head}\n{html}\n</details>'
@@ -83,7 +78,6 @@ def table(
     rows: Sequence[Mapping[str, Any]],
     caption: str,
     digits: int | Mapping[str, int] = 3,
-    best: str | Sequence[str] | None = None,
     marked: Callable[[Mapping[str, Any], str], bool] | None = None,
     folded: bool | None = None,
 ) -> Table:
@@ -94,8 +88,6 @@ def table(
     rows : sequence of mappings with the same columns; None is shown as a dash
     caption : str
     digits : int, decimal places of floats; or a mapping of column to int, 3 elsewhere
-    best : {"row", "column"} or names of columns, optional
-        The largest number of each row, of each column, or of each named column is bold.
     marked : function of a row and a column, optional; where it is true, the number is red
     folded : bool, optional
         Whether the table opens only on a click; by default where it has more than 12 rows.
@@ -121,83 +113,23 @@ def table(
     places = digits if isinstance(digits, Mapping) else dict.fromkeys(heads, digits)
     words = [[_text(row[head], places.get(head, 3)) for head in heads] for row in rows]
     numeric = [all(row[head] is None or _number(row[head]) for row in rows) for head in heads]
-    bold, looks = _largest(rows, heads, best), []
-    for k, row in enumerate(rows):
+    looks = []
+    for row in rows:
         line = []
         for head, number in zip(heads, numeric, strict=True):
             names = ["number" if number else "words"]
-            names += ["best"] * ((k, head) in bold)
             names += ["marked"] * bool(marked and marked(row, head))
             line.append(" ".join(names))
         looks.append(line)
     return Table(caption, heads, words, looks, len(rows) > SHOWN if folded is None else folded)
 
 
-def counts_table(
-    counts: Mapping[str, tuple[int, int]],
-    caption: str,
-    header: str = "right",
-    folded: bool | None = None,
-) -> Table:
-    """Show counts k of n with their percentage and 95 % Wilson interval.
-
-    Parameters
-    ----------
-    counts : mapping of str to (k, n)
-    caption : str
-    header : str, of the column of k
-    folded : bool, optional, as in `table`
-
-    Returns
-    -------
-    Table
-
-    Examples
-    --------
-    >>> counts_table({"base": (81, 100)}, "Right answers")
-    Right answers
-          right    n     %  95 % interval
-    base     81  100  81.0  72.2 to 87.5
-    """
-    rows = []
-    for name, (k, n) in counts.items():
-        if not 0 <= k <= n or n < 1:  # not every scipy refuses that
-            raise ValueError(f"{k} of {n} ({name}) make no proportion")
-        low, high = binomtest(int(k), int(n)).proportion_ci(method="wilson")
-        row = {"": name, header: int(k), "n": int(n), "%": 100 * k / n}
-        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
-    return table(rows, caption, digits=1, folded=folded)
-
-
-def _column(looks: list[list[str]], match: re.Match[str]) -> str:
-    side = "right" if "number" in looks[0][int(match[1])] else "left"
-    return f'<th scope="col" style="text-align:{side}"'
-
-
-def _cell(match: re.Match[str]) -> str:
-    column, look, text = match.groups()
+def _cell(word: str, look: str) -> str:
+    """Style and text of a cell, its minus signs true ones."""
     style = ";".join(_STYLES[name] for name in look.split())
-    tag = "td" if int(column) else "th"
-    scope = "" if int(column) else ' scope="row"'
-    return f'<{tag}{scope} style="{style}"{text}</{tag}>'
-
-
-def _largest(
-    rows: Sequence[Mapping[str, Any]], heads: list[str], best: str | Sequence[str] | None
-) -> set[tuple[int, str]]:
-    """Places of the largest numbers, ties included."""
-    if best is None:
-        return set()
-    named = [best] if isinstance(best, str) else list(best)
-    columns = heads if best in ("row", "column") else named
-    if unknown := set(columns) - set(heads):
-        raise ValueError(f"no column {sorted(unknown)[0]!r}; there are {heads}")
-    places = [(k, h) for k, row in enumerate(rows) for h in columns if _number(row[h])]
-    most: dict[int | str, Any] = {}  # of each row, or of each column
-    for k, head in places:
-        group, number = k if best == "row" else head, rows[k][head]
-        most[group] = max(most.get(group, number), number)
-    return {(k, h) for k, h in places if rows[k][h] == most[k if best == "row" else h]}
+    word = markupsafe.escape(word)  # whose quotes are those of the stored outputs
+    text = re.sub(r"(?<![\w.)-])-(?=\.?\d)", "\N{MINUS SIGN}", word)
+    return f' style="{style}">{text}'
 
 
 def _number(value: Any) -> bool:

@@ -1,5 +1,4 @@
 from .assumptions import (
-    leak as leak,
     residual_gap as residual_gap,
     violated_errors as violated_errors,
 )
