@@ -1,15 +1,14 @@
 """The paper's tables ship whole, and the page of claims counts its verdicts."""
 
 import json
-import re
 from collections import Counter
 from itertools import product
 
 import numpy as np
 import pytest
-
 from experiments.claims import FAILS, HOLDS, OPEN, PARTLY, VERDICTS, claims
-from experiments.paper_cells import gain, pmp_gap
+from experiments.paper_cells import gain
+
 from pidbook.evaluation import paper_table
 from pidbook.evaluation.paper import TABLES
 
@@ -101,8 +100,9 @@ def test_what_is_not_recorded_is_said_so(tmp_path):
 
 
 def test_measured_text_follows_the_recorded_trials():
-    from contents import ROOT
     from measured import measured
+
+    from contents import ROOT
     from pidbook.evaluation.results import read_result
     from pidbook.evaluation.trial_results import gains_over_none
 

@@ -1,6 +1,5 @@
 """Every recorded result has its configuration in TOML, which gives exactly what was recorded."""
 
-import re
 from importlib import import_module
 from pathlib import Path
 
