@@ -6,11 +6,11 @@ import zipfile
 import nbformat
 import pytest
 import yaml
-from claims import PAGE, claims_page
 
 import book
 import pidlib
 from book import changed, fingerprint
+from claims import PAGE, claims_page
 from contents import RESULTS, ROOT
 from pidbook.evaluation.contrast import RESULT
 from pidbook.evaluation.recorded_trial import recorded_trial

@@ -1,7 +1,5 @@
 """One-word edits follow their rules, and the recorded check agrees with itself."""
 
-import re
-
 import pytest
 
 from contents import RESULTS
@@ -143,14 +141,6 @@ def test_gains_by_kind_by_text_and_by_row_add_up(recorded):
         assert of_rows(recorded, name).n == len({one.id for one in made})
 
 
-def test_what_a_sentence_says_is_what_was_counted(recorded):
-    sentence = contrast_accuracy(recorded, "Terminal both")
-    counts = [recorded["counts"][name] for name in ("Terminal both", "none")]
-    sets = [[of[key] for of in counts] for key in ("edited", "counterfactual")]
-    shares = [f"{100 * of['right'] / of['n']:.1f}" for both in sets for of in both]
-    assert re.findall(r"[\d.]+(?= %)", sentence) == shares  # its own, then that without control
-    assert re.search(r"^[\d.]+ % against [\d.]+ % without control ", sentence)
-    assert re.findall(r"n = ([\d,]+)", sentence) == [f"{own['n']:,}" for own, _ in sets]
 def test_real_rows_are_the_recorded_ones(recorded, real_data):
     trial = recorded["configuration"]
     rows = [dict(one) for one in load_nli(trial["data"])]

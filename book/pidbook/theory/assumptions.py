@@ -1,4 +1,4 @@
-"""Theorem 1 with one assumption broken at a time: tilt, condition, curvature."""
+"""Theorem 1 with one assumption broken at a time: tilt, condition, curvature, and the leak."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 from pidbook.theory.gains import generalised_error
 from pidbook.theory.riccati import riccati
 from pidbook.theory.systems import (
+    LinearSystem,
     ResidualSystem,
     conditioned_system,
     residual_system,
     simulate,
     tilted_bases,
 )
-from pidlib.theory.gains import alphas, predicted_error
+from pidlib.theory.gains import alphas, attenuation, predicted_error
 from pidlib.theory.inputs import number
 
 INPUTS = 40
