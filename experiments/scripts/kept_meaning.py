@@ -439,10 +439,10 @@ def main() -> None:
         judge={"threshold": judged["threshold"], "known": judged["known"]},
         readings={
             "kappa": kappa(*readings["swaps"]),
-            "swaps": readings_table(readings["swaps"]),
-            "known": {kind: readings_table(readings[kind]) for kind in ("valid", "invalid")},
+            "swaps": letter_counts(readings["swaps"]),
+            "known": {kind: letter_counts(readings[kind]) for kind in ("valid", "invalid")},
             "kappa of winners": kappa(*of_winners),
-            "winners": readings_table(of_winners) | {"of": len(winners)},
+            "winners": letter_counts(of_winners) | {"of": len(winners)},
         },
         counts={
             name: {key: {"right": int(bits.sum()), "n": len(bits)} for key, bits in of.items()}
@@ -455,7 +455,7 @@ def main() -> None:
     )
 
 
-def readings_table(answers: np.ndarray) -> dict[str, int]:
+def letter_counts(answers: np.ndarray) -> dict[str, int]:
     """How often both readers gave which letters, "SC": the first's and the second's."""
     pairs, counts = np.unique(["".join(of) for of in answers.T], return_counts=True)
     return dict(zip(pairs.tolist(), counts.tolist(), strict=True))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from experiments.adapters import adapter_record
-from experiments.scripts.kept_meaning import READINGS, kappa, readings_table
+from experiments.scripts.kept_meaning import READINGS, kappa, letter_counts
 from pidbook.evaluation.contrast_rows import contrasts, edited
 from pidbook.evaluation.results import write_result
 from pidlib.attacks.outcomes import read_outcomes, transfer_rows
@@ -90,7 +90,7 @@ def main() -> None:
         raise SystemExit(f"read the sheets in {RUNS}, by INSTRUCTIONS; go on then")
     both = np.array(answers)
     of_kind = np.array([of.rpartition(" ")[0] for of, _ in lines])
-    counts = {kind: readings_table(both[:, of_kind == kind]) for kind in kinds}
+    counts = {kind: letter_counts(both[:, of_kind == kind]) for kind in kinds}
     texts = [row for _, row in lines]
     write_result(
         RESULT,

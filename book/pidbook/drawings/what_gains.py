@@ -540,6 +540,19 @@ def readings(shares: pd.DataFrame) -> Figure:
     return fig
 
 
+def readings_table(shares: pd.DataFrame) -> Table:
+    """The numbers of the picture, in percent of 50 texts."""
+    heads = {
+        "kind": "texts",
+        "both": "both keep the label",
+        "one": "one does",
+        "neither": "neither",
+    }
+    rows = [{head: row[key] for key, head in heads.items()} for _, row in shares.iterrows()]
+    rows = [{k: v if isinstance(v, str) else f"{v:.0f}" for k, v in row.items()} for row in rows]
+    return table(rows, "What two readers say of the label: % of 50 texts", folded=True)
+
+
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
     """Changes of each defence on some sets, with the pairs; gains are named, losses marked."""
     rows = []
