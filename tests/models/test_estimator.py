@@ -12,6 +12,7 @@ from pidlib import load_controller, load_model, load_nli
 from pidlib.data.alignment import paired_units
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.estimator import Estimator
+from pidlib.evaluation.placebos import Placebo
 from pidlib.hooks import read_states
 from pidlib.pid import PIDController
 
@@ -131,6 +132,15 @@ def test_foreign_and_changed_files_are_refused(tiny, tmp_path):
         card.write_text(json.dumps(told | wrong))
         with pytest.raises(ValueError, match=r"incomplete|not a controller"):
             load_controller(tmp_path)
+
+
+def test_placebos_push_as_hard(tiny):
+    model, estimator = fitted(tiny)
+    inputs = tiny.inputs("bert")
+    with estimator.attached(model):
+        held = tiny.answer(model, inputs)
+    with Placebo(estimator, "noise").attached(model):
+        assert not torch.allclose(tiny.answer(model, inputs), held, atol=1e-3)
 
 
 def test_bad_settings_are_named(tiny):
