@@ -431,8 +431,7 @@ def main() -> None:
             "read": len(lists["read"]),
             "texts": {name: len(of) for name, of in asked.items()},
             "rows with a swap": {
-                name: int((np.bincount([row for row, _ in of]) > 1).sum())
-                for name, of in asked.items()
+                name: pack(np.bincount([row for row, _ in of]) > 1) for name, of in asked.items()
             },
             "sha256": same.sha256,
         },
