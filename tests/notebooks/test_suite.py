@@ -66,4 +66,4 @@ def test_the_slowest_and_the_skipped_are_named(tmp_path, monkeypatch):
     counted(["-q", str(file)], tmp_path / "it.xml")
     text = suite.remarks(["it"], most=2)
     assert len(re.findall(r"^ +\d+\.\d s  .*::test_", text, re.M)) == 2
-    assert "skipped: test_it::test_left: left out" in text.replace(str(tmp_path), "")
+    assert re.search(r"skipped: \S*test_it::test_left: left out", text)
