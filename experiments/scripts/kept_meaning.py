@@ -5,8 +5,9 @@ python -m experiments.scripts.kept_meaning
 A word may become another if PPDB pairs the two, WordNet gives them one meaning, and neither a
 wider one; if a judge that is none of the defended models finds that the sentences entail each
 other; and if two readers, each by itself, say that they mean the same. The run stops where readings
-are missing, and says which sheet is to be read. Rows, lists, rule, margin and INSTRUCTIONS
-were committed before a defence answered a text.
+are missing, and says which sheet is to be read. Rows, lists, rule, margin, family and INSTRUCTIONS
+were committed before a defence answered a text. Two things came after three models had answered:
+the list "not changed", and the limit of 1,000 pairs of each contrast set, for the time it took.
 """
 
 from __future__ import annotations
