@@ -27,6 +27,5 @@ from .perturbations import (
     Candidates as Candidates,
     Perturb as Perturb,
     RandomEdits as RandomEdits,
-    misspellings as misspellings,
     perturbed_rows as perturbed_rows,
 )

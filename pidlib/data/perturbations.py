@@ -12,7 +12,7 @@ from warnings import warn
 
 import numpy as np
 
-from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, text_columns, word_spans, words_of
+from pidlib.data.edits import COLUMNS, Edit, find_edits, rebuild, text_columns, words_of
 from pidlib.data.rows import as_rows
 from pidlib.io.assets import ASSETS
 from pidlib.io.strict_json import shorten
@@ -122,37 +122,6 @@ def _typo(kind: str, word: str, random: np.random.Generator) -> str | None:
         return word[:k] + word[k + 1 :]
     k = random.integers(len(word) - 1)  # the two letters from here on change places
     return word[:k] + word[k + 1] + word[k] + word[k + 2 :]
-
-
-def misspellings(text: str) -> list[str]:
-    """Every text that a slip of the keyboard makes, word by word: the slip changes one place.
-
-    Two letters swapped, a letter left out, doubled or struck beside, a word split.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> misspellings("At 5")
-    ['tA 5', 'A t 5', 't 5', 'AAt 5', 'st 5', 'A 5', 'Att 5', 'Ar 5', 'Ay 5', 'At ', 'At 55']
-    """
-    texts: dict[str, None] = {}
-    for start, end in word_spans(text):
-        for k in range(start, end):
-            letter, rest = text[k], text[k + 1 :]
-            forms = ["", 2 * letter, *_beside().get(letter, ())]
-            if k + 1 < end:
-                texts |= dict.fromkeys(
-                    (text[:k] + rest[0] + letter + rest[1:], f"{text[: k + 1]} {rest}")
-                )
-            texts |= dict.fromkeys(text[:k] + form + rest for form in forms)
-    return [other for other in texts if other != text]
 
 
 @cache

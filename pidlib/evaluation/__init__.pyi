@@ -9,7 +9,6 @@ from .exact import (
     Choices as Choices,
     RobustnessResult as RobustnessResult,
     choices as choices,
-    exact_letters as exact_letters,
     exact_robustness as exact_robustness,
 )
 from .fair_trial import (

@@ -12,19 +12,17 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from pidlib.attacks.inflections import fitting
 from pidlib.data.batches import memoised
 from pidlib.data.edits import word_spans
-from pidlib.data.perturbations import Candidates, misspellings
+from pidlib.data.perturbations import Candidates
 from pidlib.evaluation.accuracy import scores
 from pidlib.io.assets import word_list
 
 LEVELS = ("one word", "two words", "all words")
 CANDIDATES, CAP, WIDTH = 8, 20_000, 5  # words for each word, combinations of a text, texts kept
 _CHUNK = 256  # texts asked before it may stop
-_DOUBT = 0.5  # logits: bfloat16 moves their differences by less, by 0.17 at most of 4,500 here
 Choice = tuple[int, ...]  # of each place, which of the words that may stand there
 Margins = Callable[[Sequence[str]], np.ndarray]  # of texts: logit of the label less the best other
 
@@ -127,7 +125,6 @@ def exact_robustness(
     source: Candidates,
     most: int = CANDIDATES,
     cap: int = CAP,
-    half: bool = False,
 ) -> RobustnessResult:
     """Try every choice of words of a row's hypothesis (or text), with a control or without.
 
@@ -139,9 +136,6 @@ def exact_robustness(
     source, most
         As for `choices`.
     cap : int, combinations that are tried; more than that leave the last level open
-    half : bool
-        Ask in bfloat16 first, if the processor computes in it, and again in full precision where two
-        answers are half a logit apart or less.
 
     Returns
     -------
@@ -149,44 +143,10 @@ def exact_robustness(
 
     Source: our departure; the paper searches greedily (§3.1).
     """
-    asked, of = _margins(model, tokenizer, row, half), choices(row[changing(row)], source, most)
+    asked, of = _margins(model, tokenizer, row), choices(row[changing(row)], source, most)
     if asked([of.text])[0] > 0:  # each search begins with these texts: one batch, then remembered
         asked([*of.without, *map(of.written, one_more_change([of.unchanged], of.sizes))])
     return verdict(of, asked, cap)
-
-
-def exact_letters(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool = False) -> bool:
-    """Whether an answer is right under every slip of the keyboard in a row's hypothesis (or text).
-
-    Parameters
-    ----------
-    model, tokenizer, row, half
-        As for `exact_robustness`.
-
-    Returns
-    -------
-    bool
-        Right as written and under all `misspellings`, some two hundred texts.
-
-    Examples
-    --------
-    >>> from pidlib import load_model
-    >>> row = {"premise": "A dog runs.", "hypothesis": "A dog runs.", "label": 2}
-    >>> exact_letters(*load_model("minilm-nli"), row)
-    False
-
-    Source: our departure; TextBugger tries a few such slips (§3.1).
-    """
-    text, margins = row[changing(row)], _margins(model, tokenizer, row, half)
-    spans = word_spans(text)
-    without = [text[:a].rstrip() + text[b:] for a, b in spans]
-    first = margins([text, *without])
-    if first[0] <= 0:
-        return False
-    harm = dict(zip(spans, first[1:], strict=True))
-    places = sorted(spans, key=lambda span: harm[span])  # a weak word's slips first
-    texts = [text[:a] + form + text[b:] for a, b in places for form in misspellings(text[a:b])]
-    return all((margins(texts[k : k + 32]) > 0).all() for k in range(0, len(texts), 32))
 
 
 def changing(row: Mapping[str, Any]) -> str:
@@ -194,7 +154,7 @@ def changing(row: Mapping[str, Any]) -> str:
     return "hypothesis" if "hypothesis" in row else "text"
 
 
-def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> Margins:
+def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any]) -> Margins:
     """What a model says of texts in place of a row's own: each is answered once.
 
     Texts that a tokenizer writes alike count as the same: it may write thousands alike.
@@ -204,26 +164,10 @@ def _margins(model: Any, tokenizer: Any, row: Mapping[str, Any], half: bool) -> 
 
     def ask(forms: Sequence[str]) -> list[float]:
         rows = [{**row, column: form} for form in forms]
-        logits = (half_scores if half else scores)(model, tokenizer, rows)
+        logits = scores(model, tokenizer, rows)
         return (logits[:, label] - np.delete(logits, label, 1).max(1)).tolist()
 
     return lambda texts: np.array(memoised(memory, list(map(written, texts)), ask))
-
-
-def half_scores(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-    """Logits (N, labels) in bfloat16, in full precision where the two largest are close.
-
-    Where the processor has to imitate bfloat16, which takes six times as long, all are in full precision.
-    """
-    if not (torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
-        return scores(model, tokenizer, rows)
-    with torch.autocast("cpu", torch.bfloat16):
-        logits = scores(model, tokenizer, rows)
-    ranked = np.sort(logits, axis=1)
-    close = np.flatnonzero(ranked[:, -1] - ranked[:, -2] < _DOUBT)
-    if len(close):
-        logits[close] = scores(model, tokenizer, [rows[k] for k in close])
-    return logits
 
 
 def verdict(of: Choices, margins: Margins, cap: int = CAP) -> RobustnessResult:
