@@ -61,10 +61,8 @@ def list_names(as_json: AsJson = False) -> None:
     Example: python -m experiments list
     """
     from experiments.experiment import frozen, known_names
-    from experiments.scripts import SCRIPTS
 
     said = dict.fromkeys(known_names(), "can be run here")
-    said |= {name: f"python -m experiments.scripts.{script}" for name, script in SCRIPTS.items()}
     said |= {name: f"frozen at {commit}" for name, commit in frozen().items()}
     rows = [{"name": name, "state": said[name]} for name in sorted(said)]
     show({"experiments": rows}, as_json, rows)

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from experiments.trial import Trial
+from pidbook.evaluation.results import load_result
 from pidlib.io.files import as_json, write_json
 from pidlib.io.records import explained
 
@@ -39,6 +40,12 @@ def frozen() -> dict[str, str]:
     return tomllib.loads(FROZEN.read_text(encoding="utf-8"))
 
 
+def command_again(name: str) -> str:
+    """What measures a result again, at its commit if it is frozen; a trial was once asked of pidlib."""
+    recorded = load_result(name)["command"]
+    return f"python -m experiments run {name}" if "-m pidlib" in recorded else recorded
+
+
 def read_experiment(config: str | Path) -> Trial:
     """Read a configuration: the name of one in `configs`, or a path; a wrong field is named."""
     path = config_path(config)
@@ -46,7 +53,7 @@ def read_experiment(config: str | Path) -> Trial:
         if commit := frozen().get(str(config)):
             raise ValueError(
                 f"{config} was measured once and has left the tree; to run it again: "
-                f"git checkout {commit}, make env, .venv/bin/python -m experiments run {config}"
+                f"git checkout {commit}, make env, .venv/bin/{command_again(str(config))}"
             )
         raise FileNotFoundError(f"no configuration {str(config)!r}; known: {known_names()}")
     try:

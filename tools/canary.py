@@ -41,7 +41,7 @@ RECORD = ROOT / "book" / "canary.json"  # no result that a chapter reads
 SOURCES = ("pidlib", "book/pidbook", "experiments", "tests", "tools", "pyproject.toml")
 TESTS = ("tests/unit", "tests/property", "tests/models")
 EXTRAS = ("model", "test")
-ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect", "symspellpy"), "attacks")
+ABSENT = dict.fromkeys(("textattack", "nltk", "lemminflect"), "attacks")
 ABSENT |= dict.fromkeys(("bs4", "docutils", "jupyter_cache", "myst_nb"), "book")
 """Modules of extras that the canary leaves out: TextAttack forbids the newest transformers."""
 

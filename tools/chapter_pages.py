@@ -6,12 +6,13 @@ Also what the canary recorded, and what was measured: the result files.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 import chapters
 from chapters import DIFFICULTIES, Chapter
 from contents import RESULTS, ROOT, number, read_record, table
-from experiments.experiment import frozen
+from experiments.experiment import command_again, frozen
 
 SENTENCES = ROOT / "book" / "measured.toml"
 CANARY = ROOT / "book" / "canary.json"  # by tools/canary.py
@@ -116,12 +117,12 @@ def measured() -> str:
     results = {path.stem: read_record(path) for path in paths}
     commits = frozen()
     live = {name: of for name, of in results.items() if name not in commits}
-    parts = ["## Can be run again", result_table(live), commands(live)]
+    parts = ["## Can be run again", result_table(live), commands([*live])]
     for commit in dict.fromkeys(commits.values()):
         once = {name: results[name] for name, at in commits.items() if at == commit}
         said = f"Commit `{commit}` holds what these were measured with."
         first = f"git checkout {commit}\nmake env\n"
-        parts += [f"## Frozen at {commit[:12]}", said, result_table(once), commands(once, first)]
+        parts += [f"## Frozen at {commit[:12]}", said, result_table(once), commands([*once], first)]
     return "\n\n".join(parts)
 
 
@@ -140,9 +141,9 @@ def result_table(results: dict[str, dict[str, Any]]) -> str:
     return table(rows)
 
 
-def commands(results: dict[str, dict[str, Any]], first: str = "") -> str:
+def commands(names: Sequence[str], first: str = "") -> str:
     """The commands of some results, folded, after what has to be typed first."""
-    lines = "\n".join(f"# {name}\n{result['command']}" for name, result in results.items())
+    lines = "\n".join(f"# {name}\n{command_again(name)}" for name in names)
     return f":::{{dropdown}} Commands\n```bash\n{first}{lines}\n```\n:::"
 
 

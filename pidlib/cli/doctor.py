@@ -18,7 +18,7 @@ from pidlib.io.files import check_sha256
 
 NEEDED = ("torch", "transformers", "datasets", "peft", "safetensors", "numpy", "scipy")
 NEWEST_TESTED = {"torch": "2.14.1", "transformers": "5.24.0"}  # by tools/canary.py
-ATTACKS = ("textattack", "nltk", "lemminflect", "sentence-transformers", "symspellpy")
+ATTACKS = ("textattack", "nltk", "lemminflect", "sentence-transformers")
 
 
 class Finding(NamedTuple):

@@ -11,7 +11,7 @@ import chapter_pages
 import provenance
 from contents import RESULTS, ROOT
 from experiments import __main__ as door
-from experiments.experiment import frozen, read_experiment
+from experiments.experiment import command_again, frozen, read_experiment
 from pidbook.evaluation import read_result
 
 FROZEN = frozen()
@@ -31,7 +31,9 @@ def in_history() -> bool:
 def test_the_commit_holds_the_configuration():
     for name, commit in FROZEN.items():
         assert len(commit) == 40
-        done = git("cat-file", "-e", f"{commit}:experiments/configs/{name}.toml")
+        module, *words = command_again(name).split()[2:]
+        held = f"experiments/configs/{words[1]}.toml" if words else f"{module.replace('.', '/')}.py"
+        done = git("cat-file", "-e", f"{commit}:{held}")
         assert done.returncode == 0, (name, done.stderr)
 
 
@@ -39,7 +41,7 @@ def test_the_commit_holds_the_configuration():
 def test_a_frozen_name_says_which_commit_and_which_commands(name):
     with pytest.raises(ValueError, match="measured once") as told:
         read_experiment(name)
-    commands = [f"git checkout {FROZEN[name]}", "make env", f"python -m experiments run {name}"]
+    commands = [f"git checkout {FROZEN[name]}", "make env", command_again(name)]
     assert all(command in str(told.value) for command in commands)
     assert "\n" not in str(told.value)
 
@@ -65,7 +67,7 @@ def test_every_result_is_on_the_page_and_the_page_tells_of_nothing_else():
         row = next(line for line in text.splitlines() if f" `{name}` |" in line)
         assert result["date"] in row and chapter_pages.sentences()[name] in row
         assert not result["data"]["n"] or f"| {result['data']['n']:,} |" in row
-        assert f"\n{result['command']}\n" in text
+        assert f"\n{command_again(name)}\n" in text
     live, last = text.split("## Frozen at", 1)
     for name, commit in FROZEN.items():
         assert f" `{name}` |" in last and f" `{name}` |" not in live

@@ -7,9 +7,6 @@ from .preprocessing import (
     NormalisedTokenizer as NormalisedTokenizer,
     Preprocessing as Preprocessing,
 )
-from .spelling import (
-    SpellingNormaliser as SpellingNormaliser,
-)
 from .swapped_words import (
     SwappedWords as SwappedWords,
     swapped_words as swapped_words,

@@ -22,12 +22,13 @@ class Preprocessing(ABC):
     --------
     >>> from pidlib import load_model
     >>> model, tokenizer = load_model("minilm-nli")
-    >>> from pidbook.estimation import SpellingNormaliser
-    >>> mend = SpellingNormaliser()
-    >>> tokenizer = mend.before(tokenizer)
-    >>> with mend.attached(model):
-    ...     tokenizer.tokenize("A wmoan sits.")
-    ['a', 'woman', 'sits', '.']
+    >>> from pidbook.estimation import SynonymEncoding
+    >>> from pidlib.attacks import candidates
+    >>> encode = SynonymEncoding({"dog": 1}, candidates("lexicon"), most=4)
+    >>> tokenizer = encode.before(tokenizer)
+    >>> with encode.attached(model):
+    ...     tokenizer.tokenize("A hound sits.")
+    ['a', 'dog', 'sits', '.']
 
     Source: our departure.
     """
