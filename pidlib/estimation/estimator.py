@@ -141,18 +141,6 @@ class Estimator(Controller):
         origin = _origin(found, estimates, len(rows), blocks is not None)
         return cls(estimates, origin, float(rho), rule, described(perturbed), skip_first, rank)
 
-    def up_to(self, t: int) -> Estimator:
-        """Correct the states up to x_t only, without a new fit; later maps know those before them."""
-        if self.rule == TERMINAL and t < max(self.estimates):
-            raise ValueError(
-                "the rule 'terminal' fits all maps together, so none can go; fit again with "
-                f"layers={[s for s in self.controlled if s <= t]}"
-            )
-        short = {s: estimate for s, estimate in self.estimates.items() if s <= t}
-        if not short:
-            raise ValueError(f"no state up to {t} is corrected; the first is {min(self.estimates)}")
-        return replace(self, estimates=short)
-
     def of_rank(self, rank: int) -> Estimator:
         """Keep the strongest directions of each A - I; the file and the product shrink with them."""
         if type(rank) is not int or not 1 <= rank <= self.origin.width:

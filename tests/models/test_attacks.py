@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from pidbook.evaluation.fewer_words import GREEDY, reached
 from pidlib.attacks.attack import RECIPES, attack, explain
 from pidlib.attacks.attacker import Engine, seeded
 from pidlib.attacks.components import parts_of
@@ -414,3 +415,18 @@ def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):
     assert done.stderr == ""
     assert len(lines) == 2 and lines[0] == "[]"
     assert set(eval(lines[1])) <= {".cache", ".config"}
+
+
+@pytest.mark.parametrize("recipe", GREEDY)
+def test_a_limit_of_words_is_the_beginning_of_a_greedy_search(victim, rows, recipe):
+    from textattack.constraints.overlap import MaxWordsPerturbed
+
+    settings = dict(resources="lexicon", seed=1, max_length=64)
+    free = [Engine(*victim, recipe, **settings).attack(row, k) for k, row in enumerate(rows)]
+    for words in (1, 2):
+        engine = Engine(*victim, recipe, **settings)
+        engine.search.constraints.append(MaxWordsPerturbed(max_num_words=words))
+        held = [engine.attack(row, k).status == "succeeded" for k, row in enumerate(rows)]
+        assert held == reached(free, words).tolist()
+    most = max(len(outcome.edits) for outcome in free if outcome.status == "succeeded")
+    assert most > 1 or recipe != "textfooler"

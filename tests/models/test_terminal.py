@@ -54,12 +54,6 @@ def test_the_cost_of_new_perturbed_text_falls_and_clean_text_stays(model, fitted
     assert torch.equal(cost(model, rows, None), wanted)  # nothing is left on the model
 
 
-def test_all_maps_belong_together(fitted):
-    with pytest.raises(ValueError, match=r"fit again with layers=\[0, 1\]"):
-        fitted.up_to(1)
-    assert fitted.up_to(5).controlled == fitted.controlled == (0, 1, 2, 3, 4, 5)
-
-
 def test_a_fit_broken_off_goes_on_with_the_same_settings_only(tiny, tmp_path):
     """That it ends with the same maps: test_faults.py."""
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(16)

@@ -426,6 +426,32 @@ def headline_table(transfer: pd.DataFrame, pushed: pd.DataFrame, adaptive: pd.Da
     return table(rows, "Gains in points, with 95 % intervals", folded=True)
 
 
+# --- Fewer words ----------------------------------------------------------------------------------
+
+ASKED = {"bare model": INK, "control, transfer": OURS, "control, adaptive": ATTACKER}
+
+
+def fewer_words(accuracy: pd.DataFrame, paper: Mapping[str, tuple[float, float]]) -> Figure:
+    """A panel an attack: accuracy by words that may change; grey: the paper's bare models."""
+    attacks = list(dict.fromkeys(accuracy["attack"]))
+    fig = Figure(figsize=(5.8, 2.1 * len(attacks) + 0.9), layout="constrained")
+    panels = fig.subplots(len(attacks), 1, sharex=True)
+    words = list(dict.fromkeys(accuracy["words"]))
+    for panel, attack in zip(panels, attacks, strict=True):
+        panel.axhspan(*paper[attack], color=PAPER, alpha=0.25, lw=0)
+        for who, colour in ASKED.items():
+            here = accuracy[(accuracy["attack"] == attack) & (accuracy["who"] == who)]
+            look = dict(color=colour, marker="o", label=who)
+            panel.plot(range(len(words)), here["accuracy"], **look)
+        panel.set(ylim=(0, 80), yticks=(0, 25, 50, 75), ylabel="accuracy, %")
+        panel.set_title(attack, loc="left", fontsize=12, weight="bold")
+    panels[-1].set_xticks(range(len(words)), words)
+    panels[-1].set_xlabel("words that the attack may change")
+    marks = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    fig.legend(marks.values(), marks, loc="outside upper center", ncols=3, fontsize=11)
+    return fig
+
+
 # --- Larger models --------------------------------------------------------------------------------
 
 

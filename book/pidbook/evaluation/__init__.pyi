@@ -5,6 +5,9 @@ from .contrast import (
 from .contrast_rows import (
     contrast_pairs as contrast_pairs,
 )
+from .fewer_words import (
+    answers_within as answers_within,
+)
 from .law_results import (
     law_gains as law_gains,
     law_separation as law_separation,
