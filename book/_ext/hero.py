@@ -54,6 +54,14 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
     return [(100 * p.gain, ends.format(*(100 * end for end in p.interval()))) for p in pairs]
 
 
+def random_push(trial: dict, n: int) -> float:
+    """Share of right answers under a random push of the control's length, mean of two draws."""
+    from pidbook.evaluation import answers  # slow to import
+
+    draws = [answers(trial, f"{PD}: noise {k}", RECIPE)[:n] for k in (0, 1)]
+    return float(sum(bits.mean() for bits in draws) / len(draws))
+
+
 def turn(trial: dict) -> str:
     """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
     values, _ = zip(*(both := before_and_after(trial)), strict=True)
@@ -61,9 +69,10 @@ def turn(trial: dict) -> str:
     before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
     first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
     clean, bare, held, seen = on_same_pairs(trial)
+    push = 100 * (random_push(trial, len(bare)) - bare.mean())
     small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. An attack, TextFooler, swaps words for synonyms; then {100 * bare.mean():.1f} % are right, and {100 * held.mean():.1f} % if the control is switched on afterwards. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % are right."
     return (
-        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control</span>'
+        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control; a random push as long gains {push:.1f}</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
     )
 

@@ -199,12 +199,12 @@ def arrows(base: float, controlled: float) -> str:
 
 
 def accuracy_tables(published: pd.DataFrame, ours: pd.DataFrame, data: str) -> list[Table]:
-    """One table a training, open: a row a model, a column a text."""
+    """One table a training: a row a model, a column a text."""
     tables = []
     for training in dict.fromkeys(ours["training"]):
         both = pd.concat([published, ours])
         title = f"{data}, training {training}: accuracy in %, bare \N{RIGHTWARDS ARROW} controlled"
-        tables.append(table(_models(both[both["training"] == training]), title, folded=False))
+        tables.append(table(_models(both[both["training"] == training]), title, folded=True))
     return tables
 
 
@@ -380,25 +380,25 @@ def leaning_table(leads: pd.DataFrame) -> Table:
 HEADLINE = {  # name: colour, size and weight of the number
     "the control, transfer": (OURS, 17, "bold"),
     "a random push of its length": (NOISE, 13, "normal"),
+    "a second model, no control": (INK, 13, "normal"),
     "the control, adaptive attack": (ATTACKER, 17, "bold"),
 }
 
 
-def headline(transfer: pd.DataFrame, pushed: pd.DataFrame, adaptive: pd.DataFrame) -> Figure:
-    """Three bars under each attack: the control in transfer, a random push, the control adaptive."""
-    fig = Figure(figsize=(5.6, 5.7), layout="constrained")
+def headline(*gains: pd.DataFrame) -> Figure:
+    """Four bars under each attack, of the tables in the order of `HEADLINE`."""
+    fig = Figure(figsize=(5.6, 6.6), layout="constrained")
     plot = fig.add_subplot()
-    attacks = list(transfer["text"])
-    tables = (transfer, pushed, adaptive)
-    for k, (rows, (name, look)) in enumerate(zip(tables, HEADLINE.items(), strict=True)):
+    attacks = list(gains[0]["text"])
+    for k, (rows, (name, look)) in enumerate(zip(gains, HEADLINE.items(), strict=True)):
         for group, row in enumerate(rows.itertuples()):
-            _bar(plot, 1.15 * group + 0.29 * (k - 1), row, name if group == 0 else "", *look)
-    plot.set_yticks([1.15 * group for group in range(len(attacks))], attacks, fontsize=13.5)
+            _bar(plot, 1.4 * group + 0.29 * (k - 1.5), row, name if group == 0 else "", *look)
+    plot.set_yticks([1.4 * group for group in range(len(attacks))], attacks, fontsize=13.5)
     plot.tick_params(axis="y", length=0)
     plot.axvline(0, color=INK, linewidth=1)
     plot.grid(axis="y", visible=False)
     plot.spines[:].set_visible(False)
-    plot.set(xlim=(-3, 38), xticks=[0, 10, 20, 30], ylim=(1.15 * len(attacks) - 0.6, -0.6))
+    plot.set(xlim=(-3, 41), xticks=[0, 10, 20, 30], ylim=(1.4 * len(attacks) - 0.7, -0.75))
     plot.set_xlabel("accuracy gained, in points", fontsize=12.5)
     return fig
 
@@ -413,16 +413,14 @@ def _bar(plot: Axes, y: float, row, name: str, colour: str, size: int, weight: s
     plot.annotate(name, (1, 0.5), (7, 0), number, fontsize=12, **beside)
 
 
-def headline_table(transfer: pd.DataFrame, pushed: pd.DataFrame, adaptive: pd.DataFrame) -> Table:
+def headline_table(*gains: pd.DataFrame) -> Table:
     """The numbers beneath `headline`."""
     rows = []
-    for one, push, other in zip(
-        transfer.itertuples(), pushed.itertuples(), adaptive.itertuples(), strict=True
-    ):
-        row = {"": one.text}
-        for name, of in zip(HEADLINE, (one, push, other), strict=True):
+    for cells in zip(*(of.itertuples() for of in gains), strict=True):
+        row = {"": cells[0].text}
+        for name, of in zip(HEADLINE, cells, strict=True):
             row[name] = with_interval(of.gain, of.low, of.high)
-        rows.append(row | {"word, adaptive": other.answer})
+        rows.append(row | {"word, adaptive": cells[-1].answer})
     return table(rows, "Gains in points, with 95 % intervals", folded=True)
 
 
@@ -432,7 +430,7 @@ ASKED = {"bare model": INK, "control, transfer": OURS, "control, adaptive": ATTA
 
 
 def fewer_words(accuracy: pd.DataFrame, paper: Mapping[str, tuple[float, float]]) -> Figure:
-    """A panel an attack: accuracy by words that may change; grey: the paper's bare models."""
+    """A panel an attack: accuracy by words that may change; band: the paper's bare models."""
     attacks = list(dict.fromkeys(accuracy["attack"]))
     fig = Figure(figsize=(5.8, 2.1 * len(attacks) + 0.9), layout="constrained")
     panels = fig.subplots(len(attacks), 1, sharex=True)
