@@ -126,6 +126,7 @@ def test_killed_at_any_change_on_disk_work_ends_the_same(work, outcome, begin, s
     assert begun >= 4 and any(HALF.encode() in b"".join(state.values()) for state in states)
 
 
+@pytest.mark.long
 def test_a_fit_that_is_really_killed_goes_on(tmp_path):
     """As soon as it has written down a part of its work, by the signal that nobody hears."""
     words = [sys.executable, "-m", "pidlib", "fit", "control", "--n", "60"]

@@ -90,6 +90,7 @@ def test_a_stale_figure_stops_the_build(tmp_path, capfd):
     assert not page.select(".dropdown-launch-buttons, .dropdown-source-buttons")  # no address
 
 
+@pytest.mark.long
 def test_plain_sphinx_builds_the_same_pages(sound, capfd):
     twin, sources = sound / "_build/html", set(sound.iterdir())
     (twin / "book/more.html").write_text("a page that plain Sphinx does not make")
