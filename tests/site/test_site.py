@@ -15,7 +15,6 @@ from PIL import Image
 from book import SITE
 from contents import MOVED, ROOT, in_toc, pages
 from experiments.budget import grid_budget
-from experiments.claims import VERDICTS, claims
 from frontpage import SOURCES
 from hero import SWITCH, TRIAL, chosen
 from pidbook.evaluation.contrast import RESULT
@@ -341,8 +340,17 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
 
 
 def test_front_page_counts_the_claims(site):
-    count = Counter(claim.verdict for claim in claims())
-    holds, partly, fails, open_ = (count[verdict] for verdict in VERDICTS)
+    page = soup("book/claims")
+    assert [mark["id"] for mark in page.select("span[id^=claim-]")] == [
+        f"claim-{number}" for number in range(1, 40)
+    ]
+    kinds = {"holds": "holds", "partly": "holds in part", "fails": "does not hold"}
+    kinds["open"] = "cannot be checked"
+    rows = table_of("book/claims", "holds").select("tr")
+    told = dict([cell.get_text(strip=True) for cell in row.select("td")] for row in rows)
+    count = {words: len(page.select(f"td span.{kind}")) for kind, words in kinds.items()}
+    assert {words: int(number) for words, number in told.items()} == count
+    holds, partly, fails, open_ = count.values()
     said = f"{holds} hold, {partly} hold in part, {fails} do not hold and {open_} cannot be checked"
     assert said in " ".join(soup("book/intro").get_text().split())
 
