@@ -82,9 +82,7 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
     for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
         row = {"state": f"x_{t}", "rows, positions, width": str(shape)}
         rows.append(row | {"mean length": length})
-    pairs = shapes[0][0]
-    title = f"States of {pairs} pair{'s' if pairs != 1 else ''}"
-    return table(rows, title, digits=1, folded=True)
+    return table(rows, f"States of {shapes[0][0]} pairs", digits=1, folded=True)
 
 
 # --- The paper's Table 7 ------------------------------------------------------------------------
