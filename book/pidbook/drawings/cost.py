@@ -67,7 +67,7 @@ def _search_times(rows: Sequence[Mapping]) -> list[float]:
 
 
 def table_five_table(rows: Sequence[Mapping]) -> Table:
-    """The numbers of Table 5, open: the paper's beside ours."""
+    """The numbers of Table 5: the paper's beside ours."""
     shown = []
     for row in rows:
         line = {"model": row["model"], "law: counted": row["counted"]}
@@ -78,7 +78,7 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
             line[f"{kind}: 95 %"] = "not timed" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
         shown.append(line)
     title = "Time with control over time without; the search of ours makes two sweeps"
-    return table(shown, title, digits={"law: counted": 3, "law: paper": 3}, folded=False)
+    return table(shown, title, digits={"law: counted": 3, "law: paper": 3}, folded=True)
 
 
 # --- Counting -----------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def readings_table(
     paper: Mapping[int, np.ndarray],
     ours: Mapping[str, Mapping[int, np.ndarray]],
 ) -> Table:
-    """Table 6, open: the paper's rows, then ours by reading; a column an attack."""
+    """Table 6: the paper's rows, then ours by reading; a column an attack."""
     rows = []
     for layers, values in paper.items():
         rows.append({"error": "the paper", "layers": layers} | _by_attack(attacks, values))
@@ -199,7 +199,7 @@ def readings_table(
         for layers, values in by_layers.items():
             rows.append({"error": name, "layers": layers} | _by_attack(attacks, values))
     title = "Difference of predicted and true error: Table 6, and four readings of ours"
-    return table(rows, title, digits=2, folded=False)
+    return table(rows, title, digits=2, folded=True)
 
 
 def _by_attack(attacks: Sequence[str], values: Sequence[float]) -> dict[str, float]:
@@ -353,8 +353,3 @@ def _leader(plot: Axes, word: str, spot: tuple, place: tuple, colour: str) -> No
     """A word with a thin line to the spot that it names."""
     line = dict(arrowstyle="-", color=colour)
     plot.annotate(word, spot, place, arrowprops=line, color=colour, weight="bold", ha="right")
-
-
-def returned_table(rows: Sequence[Mapping]) -> Table:
-    """Mean distances, by control, answer and state."""
-    return table(rows, "Distance from the clean states, % of their length", 0, folded=True)

@@ -8,7 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, OURS, PALETTE, Table, name_ends, page, page_and_plot, table
+from pidbook.figures import (
+    INK,
+    OURS,
+    PALETTE,
+    PAPER,
+    Table,
+    name_ends,
+    page,
+    page_and_plot,
+    table,
+)
 
 LOOKS = {  # of the states, their running sums and their changes, as in chapter 2
     "P": dict(color=PALETTE[2], marker="o", linestyle="-"),
@@ -72,9 +82,7 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
     for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
         row = {"state": f"x_{t}", "rows, positions, width": str(shape)}
         rows.append(row | {"mean length": length})
-    pairs = shapes[0][0]
-    title = f"States of {pairs} pair{'s' if pairs != 1 else ''}"
-    return table(rows, title, digits=1, folded=True)
+    return table(rows, f"States of {shapes[0][0]} pairs", digits=1, folded=True)
 
 
 # --- The paper's Table 7 ------------------------------------------------------------------------
@@ -83,7 +91,7 @@ Terms = Mapping[str, Mapping[str, Sequence[float]]]  # model, then term, to a nu
 
 
 def ranks_beside(shares: Terms) -> Figure:
-    """Ranks in % of the width, a panel a model and a line a term."""
+    """Ranks in % of the width, a panel a model and a line a term; what is printed is shaded."""
     fig = page(4.0)
     panels = fig.subplots(1, len(shares), sharey=True)
     for panel, (model, terms) in zip(panels, shares.items(), strict=True):
@@ -91,6 +99,10 @@ def ranks_beside(shares: Terms) -> Figure:
             panel.plot(line, markersize=6, linewidth=2, label=name, **LOOKS[name])
         panel.set_title(model, fontsize=12, weight="bold")
         panel.axhline(50, color=INK, linewidth=1, linestyle=":")
+        if "paper" in model:
+            panel.axvspan(-1, len(terms["P"]), color=PAPER, alpha=0.14, linewidth=0)
+            words = "printed,\nnot measured"
+            panel.text(2.5, 90, words, color=PAPER, weight="bold", ha="center", va="center")
         _states(panel, len(terms["P"]))
         panel.set_xticks([0, 2, 4], ["$x_0$", "$x_2$", "$x_4$"])
     panels[0].set(ylim=(0, 100), ylabel="rank, % of the width")
@@ -101,16 +113,14 @@ def ranks_beside(shares: Terms) -> Figure:
     return fig
 
 
-def ranks_table(shares: Terms) -> Table:
-    """The same ranks, a term of a model a row."""
-    title = "Table 7, ranks at 99 % of the energy, in % of the width"
-    return table(_by_state(shares), title, digits=0, folded=False)
-
-
-def errors_table(errors: Terms) -> Table:
-    """Lengths outside the subspaces, a term of a model a row."""
-    title = "Table 7, embedding errors: lengths outside the subspaces"
-    return table(_by_state(errors), title, digits=2, folded=True)
+def table_seven(shares: Terms, errors: Terms) -> tuple[Table, Table]:
+    """The same ranks, and the lengths outside the subspaces; a term of a model a row."""
+    ranks = "Table 7, ranks at the paper's 99 %, in % of the width"
+    lengths = "Table 7, embedding errors: lengths outside the subspaces"
+    return (
+        table(_by_state(shares), ranks, digits=0, folded=True),
+        table(_by_state(errors), lengths, digits=2, folded=True),
+    )
 
 
 def _by_state(numbers: Terms) -> list[dict]:
