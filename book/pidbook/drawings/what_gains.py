@@ -412,7 +412,9 @@ def readings(shares: pd.DataFrame) -> Figure:
     plot.set_yticks(places, shares["kind"], fontsize=10)
     plot.invert_yaxis()
     plot.grid(visible=False)
-    fig.legend(loc="outside upper center", ncols=3, fontsize=10, title="readers who keep the label")
+    fig.legend(
+        loc="outside upper center", ncols=3, fontsize=10, title="model readers who keep the label"
+    )
     return fig
 
 
