@@ -28,6 +28,13 @@ def _between(row: pd.Series) -> str:
     return f"{row['share']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
 
 
+def listed(frame: pd.DataFrame, caption: str, digits: int) -> Table:
+    """A frame as it is, a word or its slips first."""
+    return table(
+        frame.rename_axis("").reset_index().to_dict("records"), caption, digits, folded=True
+    )
+
+
 # --- Single prompts -----------------------------------------------------------------------------
 
 
@@ -46,12 +53,6 @@ def next_words(chances: pd.DataFrame) -> Figure:
     return fig
 
 
-def next_words_table(chances: pd.DataFrame) -> Table:
-    """The same chances, a word a row."""
-    rows = [{"next word": f"“{word}”"} | row.to_dict() for word, row in chances.iterrows()]
-    return table(rows, "Chance of the next word, in %", digits=0, folded=True)
-
-
 def prompts(divergence: pd.DataFrame) -> Figure:
     """Divergence of the next word, a prompt a row: with slips, and with slips and control."""
     fig, plot = page_and_plot(4.8, xlabel="divergence of the next word, nats")
@@ -67,12 +68,6 @@ def prompts(divergence: pd.DataFrame) -> Figure:
     plot.grid(axis="y", visible=False)
     plot.legend(loc="lower right")
     return fig
-
-
-def prompts_table(divergence: pd.DataFrame) -> Table:
-    """The same, a prompt a row."""
-    rows = [{"slips": slips} | row.to_dict() for slips, row in divergence.iterrows()]
-    return table(rows, "Divergence of the next word, nats", digits=1, folded=True)
 
 
 # --- Shares of 200 texts ------------------------------------------------------------------------
@@ -119,14 +114,13 @@ def _interval(
     plot.annotate(_whole(row["share"]), (end, y), (apart, 0), **how)
 
 
-def _wide(shares: pd.DataFrame, title: str) -> Table:
-    """A contender a row, a set of text a column."""
-    rows = []
-    for name in dict.fromkeys(shares["name"]):
-        some = shares[shares["name"] == name]
-        row = {"": name}
-        rows.append(row | {of["data"]: _between(of) for _, of in some.iterrows()})
-    return table(rows, title, folded=True)
+def shares_table(
+    shares: pd.DataFrame, title: str, down: tuple[str, ...] = ("name",), across: str = "data"
+) -> Table:
+    """Shares with intervals: a row for what stands in some columns, a column for another."""
+    cells = shares.assign(cell=shares.apply(_between, axis=1))
+    wide = cells.pivot_table("cell", [*down], across, aggfunc="first", sort=False)
+    return table(wide.reset_index().to_dict("records"), title, folded=True)
 
 
 def won_back(shares: pd.DataFrame) -> Figure:
@@ -137,11 +131,6 @@ def won_back(shares: pd.DataFrame) -> Figure:
     return fig
 
 
-def won_back_table(shares: pd.DataFrame) -> Table:
-    """The same, and contenders that are not drawn."""
-    return _wide(shares, "Share won back in %, 95 % intervals: all contenders")
-
-
 def on_clean(shares: pd.DataFrame) -> Figure:
     """Divergence on clean prompts in % of what the slips do; columns as in `won_back`."""
     label = "divergence on clean prompts,\n% of what two typing errors do"
@@ -150,11 +139,6 @@ def on_clean(shares: pd.DataFrame) -> Figure:
         plot.set_xticks([0, 50, 100])
         plot.axvline(100, color=INK, linewidth=1.2, linestyle="--", zorder=0)
     return fig
-
-
-def on_clean_table(shares: pd.DataFrame) -> Table:
-    """The same, with intervals."""
-    return _wide(shares, "Divergence on clean prompts, % of what two typing errors do")
 
 
 def by_kind(shares: pd.DataFrame) -> Figure:
@@ -178,14 +162,3 @@ def by_kind(shares: pd.DataFrame) -> Figure:
     handles = plot.get_legend_handles_labels()
     fig.legend(*handles, loc="outside upper center", ncols=2)
     return fig
-
-
-def by_kind_table(shares: pd.DataFrame) -> Table:
-    """The same, a kind of slip and a set of text a row."""
-    rows = []
-    for kind in dict.fromkeys(shares["kind"]):
-        for data in dict.fromkeys(shares["data"]):
-            some = shares[(shares["kind"] == kind) & (shares["data"] == data)]
-            row = {"slip": f"{kind}, {data}"}
-            rows.append(row | {of["name"]: _between(of) for _, of in some.iterrows()})
-    return table(rows, "Share won back in %, 95 % intervals", folded=True)

@@ -49,37 +49,43 @@ def _mark(plot: Axes, row: Mapping[str, Any], y: float, colour: str, **look: Any
     plot.plot(row["gain"], y, color=colour, markerfacecolor=face, **mark)
 
 
-def gains_table(gains: pd.DataFrame, caption: str, texts: Sequence[str] = ()) -> Table:
-    """Gains with intervals, the word that they earn, and the pairs: a row a defence and a text."""
+def gains_table(gains: pd.DataFrame, caption: str) -> Table:
+    """Gains with intervals, the word that they earn, and the pairs: a line a row of the frame."""
     rows = []
-    for name, of_defence in gains.groupby("defence", sort=False):
-        of_text = of_defence.set_index("text")
-        for text in texts or dict.fromkeys(gains["text"]):
-            of = of_text.loc[text]
-            row = {"defence": name.replace("\n", " "), "text": text.replace("\n", " ")}
-            row |= {"points": _interval(of), "word": of["answer"], "pairs": f"{of['n']:,}"}
-            rows.append(row)
+    for of in gains.to_dict("records"):
+        row = {key: of[key].replace("\n", " ") for key in ("defence", "text")}
+        row |= {"points": _interval(of), "word": of["answer"], "pairs": f"{of['n']:,}"}
+        rows.append(row)
     return table(rows, caption, folded=True)
+
+
+def columns_table(
+    frame: pd.DataFrame, heads: Mapping[str, str], caption: str, digits: int = 1
+) -> Table:
+    """Some columns of a frame, under other heads."""
+    rows = frame[[*heads]].rename(columns=heads).to_dict("records")
+    return table(rows, caption, digits, folded=True)
 
 
 # --- Gain against loss --------------------------------------------------------------------------
 
-PLACES = {  # of each name, in points from its mark, or in data where a line leads to the mark
+PLACES = {  # of each name, in points from its mark
     "paper's control": (9, -16, "left"),
     "solved estimate": (9, 14, "left"),
     "trained estimate": (9, -16, "left"),
     "longer-tuned copy": (9, -16, "left"),
     "encoding + tuned copy": (-6, 21, "left"),
-    "encoding": (9, 22, "left"),
+    "encoding": (9, 10, "left"),
     "corrector + encoding": (6, -19, "left"),
+    "spelling corrector": (-12, 28, "right"),
     "SAFER": (5, 26, "left"),
     "RanMASK": (6, -15, "left"),
+    "DiffuseDef": (-12, -34, "right"),
 }
-LED = {
-    "spelling corrector": (-12.4, 6.0),
-    "PURE": (-12.4, 3.0),
-    "DiffuseDef": (-12.4, -2.6),
-    "AdvFooler": (-5.0, -4.4),
+GROUPED = {  # marks that lie one on another have one name
+    "DiffuseDef": "PURE, DiffuseDef,\nAdvFooler",
+    "PURE": "",
+    "AdvFooler": "",
 }
 
 
@@ -100,7 +106,7 @@ def verdict(points: pd.DataFrame, allowed: str = "all words") -> Figure:
     plot.text(
         right - 0.4,
         top - 0.5,
-        "the best corner:\ngains, keeps the contrast set",
+        "grey: gains, and loses\nat most 2 points",
         ha="right",
         va="top",
         style="italic",
@@ -125,42 +131,21 @@ def verdict(points: pd.DataFrame, allowed: str = "all words") -> Figure:
 
 
 def _defence(plot: Axes, row: Mapping[str, Any]) -> None:
-    """A defence: its mark, two intervals, its name."""
+    """A defence: its mark, two intervals, its name; rivals are pale."""
     name, x, y = row["defence"], row["gain"], row["change"]
     colour = _colour(name)
     rival = row["search"] != "every text"
-    thin = dict(color=colour, linewidth=0.8 if rival else 1.3, alpha=0.35 if rival else 0.6)
+    thin = dict(color=colour, linewidth=0.8 if rival else 1.3, alpha=0.3 if rival else 0.6)
     plot.plot([row["low"], row["high"]], [y, y], **thin)
     plot.plot([x, x], [row["change_low"], row["change_high"]], **thin)
     face = colour if row["answer"] == "gain" else "none"
-    mark = dict(marker="s", markersize=6) if rival else dict(marker="o", markersize=8)
+    mark = dict(marker="s", markersize=5, alpha=0.6) if rival else dict(marker="o", markersize=8)
     plot.plot(x, y, color=colour, markerfacecolor=face, markeredgewidth=1.5, **mark)
-    if name in LED:
-        lead = dict(arrowstyle="-", color=INK, linewidth=0.7, shrinkA=1, shrinkB=4)
-        lead["relpos"] = (1, 0.5)
-        plot.annotate(name, (x, y), LED[name], va="center", fontsize=10, arrowprops=lead)
-    else:
-        right, up, side = PLACES.get(name, (9, 9, "left"))
-        place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10)
-        plot.annotate(name, (x, y), (right, up), **place)
-
-
-def verdict_table(points: pd.DataFrame) -> Table:
-    """The numbers of the picture, with the sets that they were counted on."""
-    rows = []
-    for _, row in points.iterrows():
-        change = f"{row['change']:+.1f} [{row['change_low']:+.1f}, {row['change_high']:+.1f}]"
-        rows.append(
-            {
-                "defence": row["defence"],
-                "search": row["search"],
-                "gain": f"{_interval(row)}, {row['answer']}",
-                "pairs": f"{row['n']:,}",
-                "contrast set": f"{change}, {row['change_answer']}",
-                "its pairs": f"{row['change_n']:,}",
-            }
-        )
-    return table(rows, "The numbers, with 95 % intervals", folded=True)
+    right, up, side = PLACES.get(name, (9, 9, "left"))
+    lead = dict(arrowstyle="-", color=colour, linewidth=0.7, shrinkB=5) if right < -10 else None
+    place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10)
+    place["style"] = "italic" if rival else "normal"
+    plot.annotate(GROUPED.get(name, name), (x, y), (right, up), arrowprops=lead, **place)
 
 
 # --- One sentence -------------------------------------------------------------------------------
@@ -206,68 +191,6 @@ def _ringed(plot: Axes, x: float, y: float, word: str, side: str) -> None:
     away, align = (26, "left") if side == "right" else (-14, "right")
     place = dict(textcoords="offset points", ha=align, va="center", color=colour)
     plot.annotate(word, (x, y), (away, 8), arrowprops=lead, **place)
-
-
-def one_sentence_table(margin: np.ndarray, swapped: np.ndarray) -> Table:
-    """How many texts have so many words swapped, and how many of these are answered wrongly."""
-    rows = []
-    for k in range(int(swapped.max()) + 1):
-        here = swapped == k
-        wrong = int((margin[here] <= 0).sum())
-        rows.append({"words swapped": k, "texts": int(here.sum()), "wrong": wrong})
-    return table(rows, "Texts by words swapped, and those answered wrongly", folded=True)
-
-
-# --- The trial ----------------------------------------------------------------------------------
-
-
-def trial(levels: pd.DataFrame, gains: pd.DataFrame) -> Figure:
-    """Accuracy of the bare model by attack, and of each defence that the attacker sees."""
-    defences = list(dict.fromkeys(gains["defence"]))
-    step = len(defences) + 1.6
-    fig = Figure(figsize=(WIDTH, 7.4), layout="constrained")
-    plot = fig.add_subplot(xlabel="accuracy, %", xlim=(0, 100))
-    names = []
-    for k, row in enumerate(levels.itertuples()):
-        plot.plot([row.accuracy] * 2, [step * k - 0.6, step * k + len(defences) - 0.4], color=INK)
-        names.append(f"{row.text}\nbare: {row.accuracy:.1f} %\n{row.n:,} pairs")
-        for y, name in enumerate(defences):
-            found = gains[(gains["defence"] == name) & (gains["text"] == row.text)].iloc[0]
-            _moved(plot, row.accuracy, found, step * k + y)
-    plot.set_yticks(step * np.arange(len(names)) + (len(defences) - 1) / 2, names, fontsize=10)
-    plot.set_ylim(step * len(names) - 1.2, -1.2)
-    plot.grid(visible=False)
-    fig.legend(handles=_heads(defences), loc="outside upper center", ncols=2, fontsize=10)
-    return fig
-
-
-MARKS = dict(zip(("paper's control", "solved estimate", "trained estimate"), "osD", strict=True))
-MARKS |= {"fine-tuned copy": "^", "spelling corrector": "v"}
-
-
-def _moved(plot: Axes, level: float, row: Mapping[str, Any], y: float) -> None:
-    """A step from the bare model's accuracy to that of a defence, its gain in words if shown."""
-    colour = _colour(row["defence"])
-    shown = row["answer"] in SHOWN
-    x = level + row["gain"]
-    mark = dict(marker=MARKS.get(row["defence"], "P"), markersize=7, markeredgewidth=1.5)
-    plot.plot([level, x], [y, y], color=colour, linewidth=1.6, alpha=0.8)
-    plot.plot(x, y, color=colour, markerfacecolor=colour if shown else "none", **mark)
-    if shown:
-        side = "left" if row["gain"] > 0 else "right"
-        place = dict(textcoords="offset points", ha=side, va="center", fontsize=10)
-        away = (8 if row["gain"] > 0 else -8, 0)
-        plot.annotate(_signed(row["gain"]), (x, y), away, color=colour, **place)
-
-
-def _heads(defences: Sequence[str]) -> list[Line2D]:
-    """The marks of the defences, and what a hollow one says."""
-    line = Line2D([], [], color=INK, marker="|", markersize=14, linestyle="", label="bare model")
-    heads = [line]
-    for name in defences:
-        mark = dict(color=_colour(name), marker=MARKS.get(name, "P"), linestyle="", markersize=7)
-        heads.append(Line2D([], [], label=name, **mark))
-    return heads
 
 
 # --- The price ----------------------------------------------------------------------------------
@@ -317,6 +240,8 @@ def panels(
             plot.text(1, y, _signed(row["gain"]), fontsize=10, weight=weight, **place)
         plot.set_title(title, fontsize=11)
         plot.grid(axis="y", visible=False)
+    for column in plots.T:  # under the last that is drawn
+        column[sum(plot.axison for plot in column) - 1].tick_params(labelbottom=True)
     plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=10)
     fig.supxlabel(xlabel, fontsize=11, color=INK)
@@ -345,22 +270,6 @@ def worst(left: pd.DataFrame) -> Figure:
         plot.set_title(title, fontsize=11)
     fig.supxlabel("accuracy, %", fontsize=11, color=INK)
     return fig
-
-
-def worst_table(left: pd.DataFrame) -> Table:
-    """Pairs that stay right, by attacker and defence."""
-    rows = []
-    for row in left.itertuples():
-        rows.append(
-            {
-                "attacker": row.text.replace("\n", ", "),
-                "defence": row.defence,
-                "right": f"{row.right} of {row.n:,}",
-                "accuracy, %": row.accuracy,
-                "interval": f"{row.low:.1f} to {row.high:.1f}",
-            }
-        )
-    return table(rows, "Pairs right under every attack, with 95 % intervals", 1, folded=True)
 
 
 # --- Every swap ---------------------------------------------------------------------------------
@@ -455,22 +364,6 @@ def _setting(plot: Axes, row: Mapping[str, Any]) -> None:
     plot.annotate(name, (x, y), (right, up), arrowprops=lead, **place)
 
 
-def frontier_table(points: pd.DataFrame) -> Table:
-    """All settings with their gain and their two losses."""
-    rows = []
-    for _, row in points.iterrows():
-        rows.append(
-            {
-                "setting": row["setting"].strip(),
-                "one word swapped": f"{_interval(row)}, {row['answer']}",
-                "contrast set": f"{row['edited']:+.1f}",
-                "people rewrote": f"{row['counterfactual']:+.1f}",
-                "as written": f"{row['ordinary']:+.1f}",
-            }
-        )
-    return table(rows, "The settings: changes in points", folded=True)
-
-
 # --- The judge ----------------------------------------------------------------------------------
 
 
@@ -502,24 +395,7 @@ def judged(shares: pd.DataFrame, gains: pd.DataFrame) -> Figure:
     return fig
 
 
-def judged_table(shares: pd.DataFrame, gains: pd.DataFrame, caption: str) -> Table:
-    """Shares of valid texts, and gains with failures counted as that share and as whole ones."""
-    rows = []
-    for share in shares.itertuples():
-        row: dict[str, Any] = {"attack": share.attack, "defence": share.defence}
-        row["v, %"] = f"{share.value:.0f} [{share.low:.0f}, {share.high:.0f}]"
-        row["gain, failures as v"] = None
-        row["as whole ones"] = None
-        mine = gains[(gains["attack"] == share.attack) & (gains["defence"] == share.defence)]
-        for gain in mine.itertuples():
-            between = f"[{gain.low:+.1f}, {gain.high:+.1f}]"
-            row["gain, failures as v"] = f"{gain.value:+.1f} {between}"
-            row["as whole ones"] = f"{gain.whole:+.1f}"
-        rows.append(row)
-    return table(rows, caption, folded=True)
-
-
-# --- The verdict --------------------------------------------------------------------------------
+# --- Two readers --------------------------------------------------------------------------------
 
 
 def readings(shares: pd.DataFrame) -> Figure:
@@ -536,21 +412,13 @@ def readings(shares: pd.DataFrame) -> Figure:
     plot.set_yticks(places, shares["kind"], fontsize=10)
     plot.invert_yaxis()
     plot.grid(visible=False)
-    fig.legend(loc="outside upper center", ncols=3, fontsize=10, title="readers who keep the label")
+    fig.legend(
+        loc="outside upper center", ncols=3, fontsize=10, title="model readers who keep the label"
+    )
     return fig
 
 
-def readings_table(shares: pd.DataFrame) -> Table:
-    """The numbers of the picture, in percent of 50 texts."""
-    heads = {
-        "kind": "texts",
-        "both": "both keep the label",
-        "one": "one does",
-        "neither": "neither",
-    }
-    rows = [{head: row[key] for key, head in heads.items()} for _, row in shares.iterrows()]
-    rows = [{k: v if isinstance(v, str) else f"{v:.0f}" for k, v in row.items()} for row in rows]
-    return table(rows, "What two readers say of the label: % of 50 texts", folded=True)
+# --- The verdict --------------------------------------------------------------------------------
 
 
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
