@@ -211,7 +211,7 @@ def dials_table(
     for key, lines in frames.items():
         turned = sum(place != rest for place, rest in zip(key, still, strict=True))
         if turned <= 1:
-            row = dict(zip(("φ", "κ", "g"), key, strict=True))
+            row = dict(zip(("φ", "κ", "β"), key, strict=True))
             rows.append(row | {name: abs(y[-1]) for name, y in lines.items()})
     return table(rows, "Errors after six layers, one dial turned", folded=True)
 

@@ -79,8 +79,9 @@ def useful_prices(ratio: np.ndarray, left: Mapping[int, np.ndarray], limit: np.n
     by_ratio.axvline(1, color=INK, linewidth=1, linestyle="--")
     by_ratio.text(1.3, 0.1, "c = T²")
     for k, (depth, line) in enumerate(left.items()):
-        look = dict(color=LEFT, marker="os^"[k], alpha=(1, 0.8, 0.65)[k], label=f"T = {depth}")
-        by_price.semilogx(ratio[::2] * depth**2, line[::2], markersize=5, **look)
+        look = dict(color=(INK, LEFT, OURS)[k], marker="os^"[k], label=f"T = {depth}")
+        dashes = ("-", "--", ":")[k]
+        by_price.semilogx(ratio[::2] * depth**2, line[::2], dashes, markersize=5, **look)
         own = slice(k, None, 3)  # every third mark, so that none hides another
         by_ratio.semilogx(ratio[own], line[own], linestyle="", markersize=6, **look)
     by_price.set(xlabel="price c", ylabel="left at the exit")
