@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from pidbook.figures import (
     ATTACKER,
@@ -41,7 +40,7 @@ def _plain(value: float, digits: int) -> str:
 
 def _between(gain: float, low: float, high: float, digits: int = 1) -> str:
     """A number with its interval."""
-    return f"{gain:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return f"{_signed(gain, digits)} [{_signed(low, digits)}, {_signed(high, digits)}]"
 
 
 def _interval(
@@ -54,94 +53,59 @@ def _interval(
     plot.plot(row["gain"], y, mark, color=colour, markerfacecolor=face, markersize=size)
 
 
+def gain_table(
+    gains: pd.DataFrame, title: str, columns: Mapping[str, str], digits: int = 1
+) -> Table:
+    """Columns of a frame under new names, and gain, low and high as one; folded."""
+    rows = []
+    for _, row in gains.iterrows():
+        record = {name: row[key] for key, name in columns.items()}
+        between = _between(row["gain"], row["low"], row["high"], digits)
+        rows.append(record | {"difference": between})
+    return table(rows, title, folded=True)
+
+
 # --- Six verdicts -------------------------------------------------------------------------------
 
 
-QUESTIONS = {  # question, unit, the plain rival, another law, digits
-    "jacobians": ("Riccati, real blocks", "points won in transfer", "orthogonal blocks", "", 1),
-    "gains": ("gains found by search", "divergence, less is better", "no control", "P-D", 1),
-    "attack": ("attack by control", "answers turned, of 158", "random words", "", 0),
-    "pictures": ("pictures", "points, corrupted", "fine-tuning", "an estimate", 1),
-    "fairness": ("fairness", "% that notice a swap", "a plain rule", "if all agree", 1),
-    "steering": ("steering", "log-odds gained", "one vector added", "", 2),
-}
+def verdict(row: pd.Series) -> str:
+    """A word for a difference with its interval."""
+    if row["high"] < 0:
+        return "behind"
+    if row["low"] > 0:
+        return "ahead"
+    return "no answer turns" if row["gain"] == 0 else "open"
 
 
-def six_lines(
-    ideas: Mapping[str, float], rivals: Mapping[str, float], others: Mapping[str, float]
-) -> pd.DataFrame:
-    """The six questions with their names and numbers, a row each."""
-    rows = []
-    for key, (question, unit, rival, other, digits) in QUESTIONS.items():
-        row = {"question": question, "unit": unit, "idea": ideas[key], "digits": digits}
-        row |= {"rival_name": rival, "rival": rivals[key], "less": "less" in unit}
-        rows.append(row | {"other_name": other, "other": others.get(key, np.nan)})
-    return pd.DataFrame(rows)
+def verdicts(differences: pd.DataFrame) -> Figure:
+    """Each difference from a rival in units of half its own interval; more is better.
 
-
-def verdicts(rows: pd.DataFrame) -> Figure:
-    """A line for each question: the paper's idea, a plain rival, and another law if there is one.
-
-    rows: as `six_lines` gives them; better is to the right.
+    differences: columns question, rival, unit, gain, low, high, digits.
     """
-    fig = page(7.0)
-    for plot, (_, row) in zip(fig.subplots(len(rows), 1), rows.iterrows(), strict=True):
-        _one_verdict(plot, row)
-    looks = {
-        "the paper’s idea": dict(marker="o", color=OURS, markersize=9),
-        "a plain rival": dict(marker="o", color=INK, markersize=12, markerfacecolor="none"),
-        "another law": dict(marker="D", color=ESTIMATE, markersize=7),
-    }
-    handles = [Line2D([], [], linestyle="", label=name, **look) for name, look in looks.items()]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=11)
-    fig.supxlabel("better is to the right", fontsize=10.5, color=INK)
+    fig, plot = page_and_plot(6.0, xlabel="difference, in half-widths of its interval")
+    for y, (_, row) in enumerate(differences.iterrows()):
+        half = (row["high"] - row["low"]) / 2
+        drawn = row.copy()
+        drawn[["gain", "low", "high"]] = row[["gain", "low", "high"]] / half
+        if drawn["gain"] > FURTHEST:
+            _interval(plot, y, drawn, OURS)
+        else:
+            plot.plot(FURTHEST, y, "<", color=OURS, markersize=9)
+            plot.text(FURTHEST + 0.9, y, _plain(drawn["gain"], 0), color=OURS, va="center")
+        numbers = _between(row["gain"], row["low"], row["high"], row["digits"])
+        plot.text(6.2, y - 0.17, f"{verdict(row)} ({row['unit']})", va="center")
+        plot.text(6.2, y + 0.19, numbers, va="center")
+    plot.axvline(0, zorder=0, **LEVEL)
+    names = differences["question"] + "\nover " + differences["rival"]
+    plot.set_yticks(range(len(names)), names)
+    plot.set(ylim=(len(names) - 0.5, -0.6), xlim=(FURTHEST - 0.6, 22), xticks=(-4, -2, 0, 2, 4))
+    plot.spines["bottom"].set_bounds(FURTHEST - 0.6, 5.8)
+    plot.xaxis.set_label_coords(0.25, -0.06)
+    plot.grid(axis="y", visible=False)
     return fig
 
 
-def verdicts_table(rows: pd.DataFrame) -> Table:
-    """The same numbers, a question a row."""
-    shown = []
-    for _, row in rows.iterrows():
-        line = {"question": f"{row['question']}: {row['unit']}"}
-        line["the paper’s idea"] = f"{row['idea']:.{row['digits']}f}"
-        line["plain rival"] = f"{row['rival_name']} {row['rival']:.{row['digits']}f}"
-        other = f"{row['other_name']} {row['other']:.{row['digits']}f}"
-        line["another law"] = other if np.isfinite(row["other"]) else None
-        shown.append(line)
-    return table(shown, "Six questions in numbers", folded=True)
-
-
-def _one_verdict(plot: Axes, row: pd.Series) -> None:
-    values = [v for v in (row["idea"], row["rival"], row["other"]) if np.isfinite(v)]
-    low, high = min(values), max(values)
-    span = (high - low) or 1
-    plot.hlines(0, low - 0.04 * span, high + 0.04 * span, alpha=0.6, **LEVEL)
-    ring = dict(markersize=13, markerfacecolor="none", markeredgewidth=1.6)
-    plot.plot(row["rival"], 0, "o", color=INK, **ring)
-    plot.plot(row["idea"], 0, "o", color=OURS, markersize=8)
-    ends = (low, high) if not row["less"] else (high, low)
-    _name(plot, row["idea"], ends, _plain(row["idea"], row["digits"]), 0.36, OURS)
-    text = f"{row['rival_name']}: {row['rival']:.{row['digits']}f}"
-    _name(plot, row["rival"], ends, text, -0.45, INK)
-    if np.isfinite(row["other"]):
-        plot.plot(row["other"], 0, "D", color=ESTIMATE, markersize=6)
-        text = f"{row['other_name']}: {row['other']:.{row['digits']}f}"
-        _name(plot, row["other"], ends, text, 0.36, ESTIMATE)
-    pad = 0.06 * span
-    limits = (low - pad, high + pad)
-    plot.set(xlim=limits[::-1] if row["less"] else limits, ylim=(-0.75, 1.15))
-    plot.text(0, 1.0, row["question"], weight="bold", va="top", transform=plot.transAxes)
-    plot.text(1, 1.0, row["unit"], ha="right", va="top", transform=plot.transAxes)
-    plot.set_axis_off()
-
-
-def _name(
-    plot: Axes, x: float, ends: tuple[float, float], text: str, y: float, colour: str
-) -> None:
-    """A text over or under a mark, kept inside the panel."""
-    share = (x - ends[0]) / (ends[1] - ends[0]) if ends[1] != ends[0] else 0.5
-    side = "left" if share < 0.2 else "right" if share > 0.8 else "center"
-    plot.text(x, y, text, ha=side, va="center", color=colour)
+FURTHEST = -5  # half-widths; what lies further left is an arrow with its number
 
 
 # --- Riccati with the real blocks ---------------------------------------------------------------
@@ -195,16 +159,6 @@ def _changes(plot: Axes, changes: pd.DataFrame) -> None:
     plot.grid(visible=False)
 
 
-def cheap_control_table(changes: pd.DataFrame) -> Table:
-    """What real blocks change, a law and a set a row."""
-    rows = []
-    for _, row in changes.iterrows():
-        numbers = _between(row["gain"], row["low"], row["high"])
-        rows.append({"": f"{row['law']}, {row['set']}".replace("\n", ", ")} | {"points": numbers})
-        rows[-1] |= {"won": row["won"], "lost": row["lost"], "n": row["n"]}
-    return table(rows, "Real blocks less orthogonal ones, 95 % intervals", folded=True)
-
-
 # --- Gains found by search ----------------------------------------------------------------------
 
 
@@ -222,15 +176,6 @@ def searches(gaps: pd.DataFrame) -> Figure:
     plot.set(ylim=(len(gaps) - 0.5, -0.6), xlim=(-4.5, 17.2), xticks=(0, 5, 10))
     plot.grid(axis="y", visible=False)
     return fig
-
-
-def searches_table(gaps: pd.DataFrame) -> Table:
-    """The same, with intervals."""
-    rows = []
-    for _, row in gaps.iterrows():
-        numbers = _between(row["gain"], row["low"], row["high"])
-        rows.append({"": row["law"], "chosen by": row["by"], "over no control": numbers})
-    return table(rows, "Divergence × 100 over no control, 95 % intervals", folded=True)
 
 
 # --- An attack by optimal control ---------------------------------------------------------------
@@ -264,16 +209,6 @@ def course(courses: Mapping[str, np.ndarray], held: int, n: int) -> Figure:
     plot.xaxis.set_label_coords(1 / 3, -0.11)
     plot.grid(visible=False)
     return fig
-
-
-def course_table(rows: pd.DataFrame) -> Table:
-    """Rows left under each model; columns model, attacker, left, more, low, high."""
-    shown = []
-    for _, row in rows.iterrows():
-        more = f"{row['more']:+.0f} [{row['low']:+.0f}, {row['high']:+.0f}]"
-        shown.append({"": f"{row['model']}, {row['attacker']}", "rows left": row["left"]})
-        shown[-1] |= {"more than random words": more}
-    return table(shown, "Rows still right of 200 after 48 questions, 95 % intervals", folded=True)
 
 
 def swaps(rise: np.ndarray, margin: np.ndarray, named: Mapping[str, int]) -> Figure:
@@ -335,19 +270,6 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     plot.set_xlabel("strength of the corruption; beneath, right without control")
     plot.grid(visible=False)
     return fig
-
-
-def strengths_table(gains: pd.DataFrame) -> Table:
-    """The same, with intervals, a network and a control a row."""
-    rows = []
-    for network, control in dict.fromkeys(zip(gains["network"], gains["control"], strict=True)):
-        some = gains[(gains["network"] == network) & (gains["control"] == control)]
-        row = {"": f"{network}, {control}"} | dict.fromkeys(("clean", "1", "2", "3", "4"))
-        for _, of in some.iterrows():
-            key = str(of["strength"]) if of["strength"] else "clean"
-            row[key] = _between(of["gain"], of["low"], of["high"])
-        rows.append(row)
-    return table(rows, "Points over no control by strength, 95 % intervals", folded=True)
 
 
 def off_subspace(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
@@ -412,11 +334,6 @@ def two_tests(tests: pd.DataFrame) -> Figure:
     plot.set_ylabel("all persons swapped:\nthe answer moves, points")
     plot.grid(visible=False)
     return fig
-
-
-def two_tests_table(tests: pd.DataFrame) -> Table:
-    """Both tests, a contender a row."""
-    return table(tests.reset_index().to_dict("records"), "Two tests", 2, folded=True)
 
 
 def persons(moves: pd.DataFrame, chances: pd.DataFrame) -> Figure:
@@ -500,13 +417,3 @@ def steerings(gains: pd.DataFrame, random: Sequence[float]) -> Figure:
     plot.xaxis.set_label_coords(0.35, -0.1)
     plot.grid(visible=False)
     return fig
-
-
-def steerings_table(gains: pd.DataFrame) -> Table:
-    """Gain and harm of each law, with intervals."""
-    rows = []
-    for _, row in gains.iterrows():
-        words = _between(row["gain"], row["low"], row["high"], 2)
-        harm = _between(row["loss"], row["loss_low"], row["loss_high"], 3)
-        rows.append({"": row["law"], "log-odds": words, "loss on other text": harm})
-    return table(rows, "Change against no control at one size, 95 % intervals", folded=True)
