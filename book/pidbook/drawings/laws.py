@@ -93,7 +93,7 @@ LOOKS = {  # of a row: colour, marker, name in the legend
 
 def _room_for_numbers(plot: Axes, gains: pd.DataFrame) -> None:
     """Limits and ticks that leave the right third to the numbers."""
-    low = min(gains["low"].min(), 0)
+    low = min(gains["low"].min(), gains["push"].min(), 0)
     high = max(gains["high"].max(), 0)
     span = high - low
     plot.set_xlim(low - 0.06 * span, high + 0.5 * span)
