@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, Table, table
+from pidbook.figures import ATTACKER, INK, OURS, PAPER, Table, table
 
 WIDTH = 5.8
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")
@@ -58,62 +57,79 @@ def _mark(label: str, color: str, marker: str, **style) -> Line2D:
 def glance(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
     """Gains over no control, a set a panel, a law at a price a row; each panel has its own scale.
 
-    gains: columns law, price, set, gain, low, high, push, and fresh: whether other rows were
-    attacked afterwards. titles: of four sets.
+    gains: columns law, price, set, gain, low, high, push, answer, and look: how a row is drawn.
+    titles: of four sets.
     """
-    fig = Figure(figsize=(5.2, 5.8), layout="constrained")
+    fig = Figure(figsize=(5.4, 6.4), layout="constrained")
     panels = fig.subplots(2, 2, sharey=True)
     names = list(dict.fromkeys(zip(gains["law"], gains["price"], strict=True)))
     for panel, (key, title) in zip(panels.flat, titles.items(), strict=True):
-        colour = ATTACKER if key.startswith("adaptive") else OURS
         of_set = gains[gains["set"] == key]
         for row in of_set.itertuples():
             y = names.index((row.law, row.price))
-            _law(panel, row, y, colour, "s" if row.fresh else "o")
-            _number(panel, row, y, colour)
+            colour, marker, _ = LOOKS[row.look]
+            if row.look == "replaced":
+                panel.plot(row.gain, y, marker, color=colour, alpha=0.5, markersize=5, **HOLLOW)
+            else:
+                _law(panel, row, y, colour, marker)
+                _number(panel, row, y, colour)
         _level(panel)
         panel.set_title(title, fontsize=10.5)
-        low = min(of_set["low"].min(), 0)
-        high = of_set["high"].max()
-        span = high - low
-        panel.set_xlim(low - 0.06 * span, high + 0.5 * span)  # the numbers stand at the right
-        ticks = MaxNLocator(3).tick_values(low, high)
-        panel.set_xticks([tick for tick in ticks if low <= tick <= high])
+        _room_for_numbers(panel, of_set)
         panel.set_yticks(range(len(names)), [f"{law}, {price:g}" for law, price in names])
         panel.set_ylim(len(names) - 0.5, -0.6)
-    _law_keys(fig, fresh=True)
+    _law_keys(fig, ["law", "again", "first"])
     fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
 
 
+LOOKS = {  # of a row: colour, marker, name in the legend
+    "law": (OURS, "o", "law"),
+    "again": (ATTACKER, "s", "law, adaptive: 700 new pairs"),
+    "first": (INK, "o", "law, adaptive: first 300 pairs"),
+    "replaced": (INK, "o", ""),
+}
+
+
+def _room_for_numbers(plot: Axes, gains: pd.DataFrame) -> None:
+    """Limits and ticks that leave the right third to the numbers."""
+    low = min(gains["low"].min(), gains["push"].min(), 0)
+    high = max(gains["high"].max(), 0)
+    span = high - low
+    plot.set_xlim(low - 0.06 * span, high + 0.5 * span)
+    ticks = MaxNLocator(3).tick_values(low, high)
+    plot.set_xticks([tick for tick in ticks if low <= tick <= high])
+
+
 def _law(plot: Axes, row, y: float, colour: str, marker: str = "o") -> None:
-    """One law at one price on one set: gain, interval, and random pushes of its length."""
+    """One law at one price on one set, hollow where nothing is shown; a cross: random pushes."""
+    style = {} if row.answer in ("gain", "loss") else HOLLOW
     plot.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
-    plot.plot(row.gain, y, marker, color=colour, markersize=4.5)
-    plot.plot(row.push, y, "D", color=NOISE, markersize=5, **HOLLOW)
+    plot.plot(row.gain, y, marker, color=colour, markersize=5, **style)
+    plot.plot(row.push, y, "x", color=INK, markersize=6, markeredgewidth=1.3)
 
 
-def _law_keys(fig: Figure, fresh: bool = False) -> None:
-    handles = [_mark("law", OURS, "o"), _mark("random push of its length", NOISE, "D", **HOLLOW)]
-    if fresh:
-        handles.append(_mark("law, adaptive attack", ATTACKER, "o"))
-        handles.append(_mark("the same, other pairs", ATTACKER, "s"))
+def _law_keys(fig: Figure, looks: Sequence[str]) -> None:
+    handles = [_mark(LOOKS[look][2], *LOOKS[look][:2]) for look in looks]
+    handles.insert(1, _mark("random push of its length", INK, "x"))
     style = dict(loc="outside upper center", ncols=2, fontsize=9.5, columnspacing=1)
     fig.legend(handles=handles, **style)
 
 
-def law_table(gains: pd.DataFrame, title: str) -> Table:
-    """One set in numbers, with the word for each law and price."""
+def gain_table(gains: pd.DataFrame, title: str, columns: Mapping[str, str]) -> Table:
+    """Columns of a frame under new names, and gain, low and high as one; folded."""
     rows = []
-    for row in gains.itertuples():
-        record = {"law": row.law, "c": f"{row.price:g}", "word": row.answer}
-        record["points"] = _between(row.gain, row.low, row.high)
-        if gains["n"].nunique() > 1:
-            record["pairs"] = f"{row.n:,}"
-        if not gains["push"].isna().all():
-            record["random push"] = signed(row.push)
-        rows.append(record)
-    return table(rows, f"{title}: points over no control, 95 % intervals", folded=True)
+    for _, row in gains.iterrows():
+        record = {name: _cell(row[key]) for key, name in columns.items()}
+        rows.append(record | {"points": _between(row["gain"], row["low"], row["high"])})
+    return table(rows, title, folded=True)
+
+
+def _cell(value: object) -> object:
+    """A float in short; nothing where there is no number; the rest as it is."""
+    if not isinstance(value, float):
+        return value
+    return None if pd.isna(value) else f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
 
 
 # --- Table 3: which terms -----------------------------------------------------------------------
@@ -177,17 +193,6 @@ def steps(gains: pd.DataFrame) -> Figure:
     return fig
 
 
-def steps_table(gains: pd.DataFrame) -> Table:
-    """The same in numbers, with the rows that were won and lost."""
-    rows = []
-    for row in gains.itertuples():
-        step = row.step.replace("\n", " ")
-        between = _between(row.gain, row.low, row.high)
-        rows.append({"step": step, "attack": row.attack, "points": between})
-        rows[-1] |= {"won": row.won, "lost": row.lost}
-    return table(rows, "The steps, with 95 % intervals", folded=True)
-
-
 # --- One total strength, three sets of sentences ------------------------------------------------
 
 
@@ -221,15 +226,6 @@ def equal_total(means: pd.DataFrame) -> Figure:
     fig.legend(handles=handles, loc="outside upper center", ncols=3)
     fig.supxlabel("points of accuracy, over P", fontsize=10.5)
     return fig
-
-
-def equal_total_table(means: pd.DataFrame) -> Table:
-    """The same in numbers."""
-    rows = []
-    for row in means.itertuples():
-        place = {"data": row.data, "scheme": row.scheme, "training": row.training}
-        rows.append(place | {"text": row.text, "over P": _between(row.gain, row.low, row.high)})
-    return table(rows, "Points over P at the same total, with 95 % intervals", folded=True)
 
 
 # --- Table 4: formula or iteration --------------------------------------------------------------
@@ -278,14 +274,6 @@ def _line(control: str, colour: str) -> dict:
     return dict(color=colour, marker=marker, linestyle=dashes) | (HOLLOW if hollow else {})
 
 
-def formula_or_search_table(cells: pd.DataFrame) -> Table:
-    """The same in numbers."""
-    keys = ["model", "control", "threshold", "text"]
-    wide = cells.set_index(keys)["accuracy"].unstack("text", sort=False).reset_index()
-    records = wide[["model", "control", "threshold", "clean", "attacked"]].to_dict("records")
-    return table(records, "Accuracy in %, the paper's and ours", digits=1, folded=True)
-
-
 # --- The price of formula and iteration ---------------------------------------------------------
 
 
@@ -301,12 +289,11 @@ def price_lines(points: pd.DataFrame, none: tuple[float, float]) -> Figure:
             marker, dashes, style = PRICED[control]
             look = dict(color=OURS, marker=marker, linestyle=dashes, markersize=6) | style
             panel.plot(line["clean"], line["attacked"], label=control, **look)
-            if control == "formula":
-                for row in line.itertuples():
-                    _price(panel, row)
+            for row in line.itertuples():
+                _price(panel, row)
         panel.plot(*none, "*", color=INK, markersize=12, label="no control", linestyle="")
         panel.set_title(f"threshold {threshold} %", fontsize=10.5)
-    panels[0].set(xlim=(31, 95), ylim=(18, 56))
+    panels[0].set(xlim=(59, 86), ylim=(18, 56))
     fig.supxlabel("clean accuracy, %", fontsize=10.5)
     fig.supylabel("mean of four attacks, %", fontsize=10.5)
     fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -321,9 +308,16 @@ PRICED = {  # control: marker, line, more
 
 
 def _price(plot: Axes, row) -> None:
-    """The price beside a mark of the formula: the lowest above it, the others to the right."""
-    offset = (-3, 13) if row.price < 0.05 else (7, 2) if row.price < 0.5 else (7, -4)
-    style = dict(textcoords="offset points", fontsize=9, color=OURS)
+    """The price beside a mark, where there is room: all of the formula's, the ends of PMP's."""
+    if row.control == "formula":
+        offset = {0.001: (-22, 7), 0.1: (3, 7)}.get(row.price, (7, -3))
+    elif row.control == "PMP, running cost" and row.price in (0.001, 10):
+        offset = (-32, -6) if row.price < 1 else (-20, -4)
+    elif row.control == "PMP, relaxed cost" and row.clean < 70:
+        offset = (-4, -16)
+    else:
+        return
+    style = dict(textcoords="offset points", fontsize=9, color=OURS, annotation_clip=True)
     plot.annotate(f"{row.price:g}", (row.clean, row.attacked), offset, **style)
 
 
@@ -359,20 +353,24 @@ def _label_rows(plot: Axes, ticks: Sequence[float], labels: Sequence[str]) -> No
 def law_grid(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
     """Gains over no control, a set a panel with its own scale, laws and prices down.
 
-    gains: columns law, price, set, gain, low, high, push. titles: of each set.
+    gains: columns law, price, set, gain, low, high, push, answer. titles: of each set.
     """
     laws = list(dict.fromkeys(gains["law"]))
     heights, ticks, labels = _rows(laws, list(dict.fromkeys(gains["price"])))
-    fig = Figure(figsize=(WIDTH, 4.8), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    fig.get_layout_engine().set(wspace=0.06)
     panels = fig.subplots(1, len(titles), sharey=True)
     for panel, (key, title) in zip(panels, titles.items(), strict=True):
-        for row in gains[gains["set"] == key].itertuples():
-            _law(panel, row, heights[row.law, row.price], OURS)
+        of_set = gains[gains["set"] == key]
+        for row in of_set.itertuples():
+            y = heights[row.law, row.price]
+            _law(panel, row, y, OURS)
+            _number(panel, row, y, OURS)
         _level(panel)
         panel.set_title(title, fontsize=10)
-        panel.locator_params(axis="x", nbins=4)
+        _room_for_numbers(panel, of_set)
         _label_rows(panel, ticks, labels)
-    _law_keys(fig)
+    _law_keys(fig, ["law"])
     fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
 
@@ -380,8 +378,8 @@ def law_grid(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
 def kept_and_lost(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
     """Area under the curve, then the accuracy on some sets before and after new biases.
 
-    separation: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row "none"
-    is drawn as lines. sets: titles of the sets.
+    separation: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row
+    "none" is drawn as lines. sets: titles of the sets.
     """
     none = separation[separation["law"] == "none"].iloc[0]
     laws = separation[separation["law"] != "none"]
@@ -393,7 +391,7 @@ def kept_and_lost(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
         y = heights[row["law"], row["price"]]
         area.plot([none["auc"], row["auc"]], [y, y], color=OURS, linewidth=1.5)
         area.plot(row["auc"], y, "o", color=OURS, markersize=5)
-        area.plot(row["push"], y, "D", color=NOISE, markersize=5, **HOLLOW)
+        area.plot(row["push"], y, "x", color=INK, markersize=6, markeredgewidth=1.3)
         for plot, key in zip(shares, sets, strict=True):
             before, after = row[key], row[f"{key}, new biases"]
             plot.plot([before, after], [y, y], color=OURS, linewidth=1.5)
@@ -413,27 +411,8 @@ def kept_and_lost(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
     handles = [
         _mark("law, as it answers", OURS, "o"),
         _mark("with biases fitted anew", OURS, "s", **HOLLOW),
-        _mark("random push of its length", NOISE, "D", **HOLLOW),
+        _mark("random push of its length", INK, "x"),
         Line2D([], [], color=INK, linewidth=1, label="no control (dashed: biases anew)"),
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
     return fig
-
-
-def kept_and_lost_tables(separation: pd.DataFrame, sets: Mapping[str, str]) -> list[Table]:
-    """The same in numbers: the areas, then the accuracies."""
-    areas = []
-    shares = []
-    for _, row in separation.iterrows():
-        law = {"law": row["law"], "c": "" if np.isnan(row["price"]) else f"{row['price']:g}"}
-        push = None if np.isnan(row["push"]) else f"{row['push']:.3f}"
-        areas.append(law | {"area": f"{row['auc']:.3f}", "random push": push})
-        accuracies = {}
-        for key, title in sets.items():
-            accuracies[title] = row[key]
-            accuracies[f"{title}, biases anew"] = row[f"{key}, new biases"]
-        shares.append(law | accuracies)
-    return [
-        table(areas, "Area under the curve, before the edit against the contrast set", folded=True),
-        table(shares, "Accuracy in %", digits=1, folded=True),
-    ]
