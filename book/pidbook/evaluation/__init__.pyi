@@ -27,11 +27,6 @@ from .results import (
     load_result as load_result,
     read_result as read_result,
 )
-from .sizes import (
-    TOKENS as TOKENS,
-    random_model as random_model,
-    size_cost as size_cost,
-)
 from .swaps import (
     margins_and_losses as margins_and_losses,
 )
