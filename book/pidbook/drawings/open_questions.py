@@ -82,7 +82,7 @@ def verdicts(differences: pd.DataFrame) -> Figure:
 
     differences: columns question, rival, unit, gain, low, high, digits.
     """
-    fig, plot = page_and_plot(6.0, xlabel="difference, in half-widths of its interval")
+    fig, plot = page_and_plot(6.0, xlabel="difference over half its interval")
     for y, (_, row) in enumerate(differences.iterrows()):
         half = (row["high"] - row["low"]) / 2
         drawn = row.copy()
@@ -95,6 +95,7 @@ def verdicts(differences: pd.DataFrame) -> Figure:
         numbers = _between(row["gain"], row["low"], row["high"], row["digits"])
         plot.text(6.2, y - 0.17, f"{verdict(row)} ({row['unit']})", va="center")
         plot.text(6.2, y + 0.19, numbers, va="center")
+    plot.axvspan(-1, 1, color=INK, alpha=0.1, lw=0)  # not shown
     plot.axvline(0, zorder=0, **LEVEL)
     names = differences["question"] + "\nover " + differences["rival"]
     plot.set_yticks(range(len(names)), names)

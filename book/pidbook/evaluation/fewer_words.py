@@ -19,7 +19,8 @@ def reached(outcomes: Sequence[Outcome], words: int) -> np.ndarray:
     """Whether each attack succeeds with so many words changed, (N,) bool, in the order of the ids.
 
     A greedy search changes a word a step and stops at a success: of one that may change fewer
-    words it is the beginning.
+    words it is the beginning. (TextBugger draws letters at random: run anew with one word, it
+    differed on 1 of 100 pairs of SNLI, A2T and TextFooler on none.)
     """
     in_order = sorted(outcomes, key=lambda outcome: outcome.id)
     return np.array([o.status == "succeeded" and len(o.edits) <= words for o in in_order])
