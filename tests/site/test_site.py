@@ -328,8 +328,8 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     rows = table_of("book/intro", "lists and judge agree").select("tr")
     for key, row in zip(("judged", "not changed", "read"), rows, strict=True):
         assert f"{lost[key]} of {bare['clean'].sum():,}" in row.get_text()
-    assert f"Of {at_risk} right answers that have a swap" in text
-    assert f"which two strict readers pass, {lost['read']} turn" in text
+    assert f"{at_risk} of the model’s right answers have such a swap" in text
+    assert f"and {lost['read']} of them turn" in text
     for key in ("judged", "not changed"):
         pair = compare(answers(result, "none", key), answers(result, "strict encoding", key))
         low, high = pair.interval()
