@@ -404,8 +404,9 @@ def headline(*gains: pd.DataFrame) -> Figure:
 
 
 def _bar(plot: Axes, y: float, row, name: str, colour: str, size: int, weight: str) -> None:
-    """A bar, its interval, its number, and what it is."""
-    plot.barh(y, row.gain, 0.25, color=colour)
+    """A bar, its interval, its number, and what it is; one without a colour is hollow."""
+    face = "none" if colour == INK else colour
+    plot.barh(y, row.gain, 0.25, facecolor=face, edgecolor=colour)
     plot.plot([row.low, row.high], [y, y], color=INK, linewidth=1.6)
     beside = dict(color=colour, va="center", textcoords="offset points")
     look = dict(fontsize=size, weight=weight)
@@ -440,7 +441,8 @@ def fewer_words(accuracy: pd.DataFrame, paper: Mapping[str, tuple[float, float]]
         for who, colour in ASKED.items():
             here = accuracy[(accuracy["attack"] == attack) & (accuracy["who"] == who)]
             look = dict(color=colour, marker="o", label=who)
-            panel.plot(range(len(words)), here["accuracy"], **look)
+            line = "--" if colour == INK else "-"
+            panel.plot(range(len(words)), here["accuracy"], line, **look)
         panel.set(ylim=(0, 80), yticks=(0, 25, 50, 75), ylabel="accuracy, %")
         panel.set_title(attack, loc="left", fontsize=12, weight="bold")
     panels[-1].set_xticks(range(len(words)), words)
