@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from experiments.conditions import Condition, Conditions
 from experiments.experiment import cached_json, config_path
 from experiments.trial import JUDGE, Cell, Trial, all_known
 from pidbook.evaluation.results import write_result
-from pidbook.evaluation.trial_results import pack, unpack
+from pidbook.evaluation.trial_results import log_name, pack, unpack
 from pidlib.attacks.attacker import victim_sha256
 from pidlib.attacks.outcomes import Outcome, attack_table, read_outcomes, transfer_rows
 from pidlib.data.nli import fingerprint, load_nli
@@ -62,13 +61,7 @@ class RunningTrial:
 
     def log(self, cell: Cell, name: str = "") -> str:
         """Name of the file of an attack's outcomes, against no control or a named condition."""
-        parts = [
-            self.trial.data,
-            self.trial.model,
-            *cell.name.split(),
-            *re.findall(r"[\w-]+", name),
-        ]
-        return "-".join(parts) + ".jsonl"
+        return log_name(f"{self.trial.data}-{self.trial.model}", cell.name, name)
 
     def attack(self, cell: Cell, only: str | None = None) -> None:
         """Run one attack, or go on with it; keep its outcomes when it is whole."""

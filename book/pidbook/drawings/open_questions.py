@@ -68,6 +68,9 @@ def gain_table(
 # --- Six verdicts -------------------------------------------------------------------------------
 
 
+FURTHEST = -5  # half-widths; what lies further left is an arrow with its number
+
+
 def verdict(row: pd.Series) -> str:
     """A word for a difference with its interval."""
     if row["high"] < 0:
@@ -104,9 +107,6 @@ def verdicts(differences: pd.DataFrame) -> Figure:
     plot.xaxis.set_label_coords(0.25, -0.06)
     plot.grid(axis="y", visible=False)
     return fig
-
-
-FURTHEST = -5  # half-widths; what lies further left is an arrow with its number
 
 
 # --- Riccati with the real blocks ---------------------------------------------------------------

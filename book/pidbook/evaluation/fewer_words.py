@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pidbook.evaluation.results import RESULTS
-from pidbook.evaluation.trial_results import ADAPTIVE, answers
+from pidbook.evaluation.trial_results import ADAPTIVE, answers, log_name
 from pidlib.attacks.outcomes import Outcome, read_outcomes
 
 GREEDY = ("a2t", "textbugger", "textfooler")  # a swarm, PSO's, would take another way
@@ -52,10 +51,10 @@ def answers_within(
     if recipe not in GREEDY:
         raise ValueError(f"{recipe!r} does not change a word after another; greedy are {GREEDY}")
     chance = ADAPTIVE if threat == "adaptive" else ""
-    parts = [result["name"].removeprefix("trial-"), *(chance + recipe).split()]
-    if chance:
-        parts += re.findall(r"[\w-]+", control)
-    outcomes = read_outcomes(RESULTS / "attacks" / f"{'-'.join(parts)}.jsonl").outcomes
+    log = log_name(
+        result["name"].removeprefix("trial-"), chance + recipe, control if chance else ""
+    )
+    outcomes = read_outcomes(RESULTS / "attacks" / log).outcomes
     attacked = answers(result, control, chance + recipe)[:rows]
     n = len(attacked)
     return np.where(reached(outcomes, words)[:n], attacked, answers(result, control, "clean")[:n])

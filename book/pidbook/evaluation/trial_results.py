@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,11 @@ RESTARTED = "restarted "  # the same, and again with another seed where it faile
 WIDENED = "widened "  # again, with twice the candidates, where it failed
 
 
+def log_name(data_and_model: str, attack: str, control: str = "") -> str:
+    """File of an attack's outcomes; `attack` may begin with who sees it, `control` is the one seen."""
+    return "-".join([data_and_model, *attack.split(), *re.findall(r"[\w-]+", control)]) + ".jsonl"
+
+
 def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str) -> list[dict]:
     """Attacked rows, in the order of their ids, rebuilt from the outcomes that a trial stored.
 
@@ -33,7 +39,7 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str
     -------
     list of dict
     """
-    path = results / "attacks" / f"{data}-{model}-{recipe}.jsonl"
+    path = results / "attacks" / log_name(f"{data}-{model}", recipe)
     outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
     if [o.id for o in outcomes] != list(range(len(outcomes))):
         raise ValueError(f"{path.name} is not whole; finish the attack first")
