@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.S)
+BARE = "no control"
 
 
 def read(html: str) -> tuple[list[str], list[list[str]]]:
@@ -26,41 +27,64 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
     """A block of rows for each value of the first column named, as the paper has for each model.
 
     by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
-    table, or else values of its column `control`, each with its number in the last column. The
-    highest of a cell is bold. What does not change along a row, as no control, has its own column.
+    table, or else values of its column `control`, each with its number in the last column. Where
+    the table has no column for the rows, each of `cells` becomes a row. The highest number of a
+    cell is bold. No control, which is the same along a row, has a column of its own.
     """
-    heads, rows = read(html)
     found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
-    for row in rows:
-        of = dict(zip(heads, row, strict=True))
-        one = {name: of[name] for name in cells if name in of} or {of["control"]: row[-1]}
-        block, line, column = (of[name] for name in by)
-        found.setdefault(block, {}).setdefault(line, {}).setdefault(column, {}).update(one)
+    for block, line, column, name, number in _entries(html, by, cells):
+        line_of = found.setdefault(block, {}).setdefault(line, {})
+        line_of.setdefault(column, {})[name] = number
+    all_lines = [line for lines in found.values() for line in lines.values()]
+    columns = list(dict.fromkeys(column for line in all_lines for column in line))
+    bare = any(BARE in numbers for line in all_lines for numbers in line.values())
     blocks = []
     for block, lines in found.items():
-        columns = list(dict.fromkeys(name for line in lines.values() for name in line))
-        first = next(iter(lines.values()))[columns[0]]
-        listed = [name for name in cells if name in first and name != "no control"]
-        bare = "no control" in first
+        first = next(iter(next(iter(lines.values())).values()))
+        names = [name for name in ("", *cells) if name in first and name != BARE]
         shown = []
-        for name, line in lines.items():
-            told = [line[columns[0]]["no control"]] if bare else []
-            shown.append([name, *told, *(_listed(line[at], listed) for at in columns)])
-        top = ["", *["no control"] * bare, *map(_level, columns)]
-        blocks.append((f"{block}: {' / '.join(listed)}", top, shown))
+        for line, numbers in lines.items():
+            row = [line]
+            if bare:
+                row.append(next(iter(numbers.values()))[BARE])
+            row += [_listed(numbers.get(column), names) for column in columns]
+            shown.append(row)
+        heads = [by[2], *[BARE] * bare, *map(_level, columns)]
+        title = f"{block}: {' / '.join(names)}" if any(names) else block
+        blocks.append((title, heads, shown))
     return _table(blocks)
 
 
-def _listed(values: dict[str, str], names: Sequence[str]) -> str:
+def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Block, row, column, name and number of each number that is shown."""
+    heads, rows = read(html)
+    for row in rows:
+        of = dict(zip(heads, row, strict=True))
+        block, column = of[by[0]], of[by[2]]
+        if by[1] not in of:
+            for name in cells:
+                yield block, name, column, "", of[name]
+        elif "control" in of:
+            yield block, of[by[1]], column, of["control"], row[-1]
+        else:
+            for name in cells:
+                yield block, of[by[1]], column, name, of[name]
+
+
+def _listed(values: dict[str, str] | None, names: Sequence[str]) -> str:
+    """The numbers of a cell, the highest of several in bold; a dash where there is none."""
+    if values is None:
+        return "\N{EN DASH}"
     numbers = [values[name] for name in names]
+    if len(numbers) == 1:
+        return numbers[0]
     best = max(map(float, numbers))
-    marked = [f"<b>{n}</b>" if float(n) == best else n for n in numbers]
-    return " / ".join(marked)
+    return " / ".join(f"<b>{n}</b>" if float(n) == best else n for n in numbers)
 
 
 def _level(name: str) -> str:
     """The head of a column; a share is written as one."""
-    return f"{float(name):g} %" if re.fullmatch(r"[\d.]+", name) else name
+    return f"{float(name):g} %" if re.fullmatch(r"\d+\.\d+", name) else name
 
 
 def _table(blocks: Sequence[tuple[str, list[str], list[list[str]]]]) -> str:
