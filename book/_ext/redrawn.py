@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from bookassets import PLOTLY, alt, plotly_box, svg_box
 from bookfigures import caption
 from contents import in_toc
+from printed import in_blocks, turned
 
 SVG, HTML = "image/svg+xml", "text/html"
 FOLD = re.compile(
@@ -30,8 +31,10 @@ class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
 
     The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them,
-    `own` begins with the caption that the chapter gives, `choose` names what the lists of a plotly
-    figure choose first.
+    `own` begins with the caption that the chapter gives, less its finding in bold, `choose` names
+    what the lists of a plotly figure choose first. The last table takes the paper's layout by
+    `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows and columns, and
+    `cells`, what a cell lists.
     """
 
     required_arguments = 1
@@ -41,6 +44,9 @@ class FromChapter(SphinxDirective):
         unfold=directives.flag,
         own=directives.flag,
         choose=directives.unchanged,
+        turn=directives.flag,
+        blocks=directives.unchanged,
+        cells=directives.unchanged,
     )
 
     def run(self):
@@ -52,20 +58,38 @@ class FromChapter(SphinxDirective):
         self.env.note_dependency(str(path))
         figure = nodes.figure("", classes=["from-chapter"])
         kinds = (SVG, PLOTLY) if "slim" in self.options else (SVG, PLOTLY, HTML)
-        for data in (output.get("data", {}) for output in cell.outputs):
+        drawn = [output.get("data", {}) for output in cell.outputs]
+        for data in drawn:
             if kind := next((kind for kind in kinds if kind in data), None):
                 content = data[kind]
                 if "choose" in self.options:
                     content = chosen(content, self.options["choose"].split(", "))
                 shown = box(kind, content, cell)
+                if kind == HTML:
+                    shown = breakable(self.laid_out(shown) if data is drawn[-1] else shown)
                 if "unfold" in self.options:
                     shown = unfolded(shown)
                 figure += nodes.raw(text=shown, format="html")
         lines = list(self.content)
         if "own" in self.options:
-            lines = [" ".join([cell.metadata["mystnb"]["figure"]["caption"], *lines])]
+            said = re.sub(r"^\*\*.*?\*\* ", "", cell.metadata["mystnb"]["figure"]["caption"])
+            lines = [" ".join([said, *lines])]
         figure += caption(self, "\n".join(lines))
         return [figure]
+
+    def laid_out(self, html: str) -> str:
+        """A table as the paper prints it, open, where an option asks for that."""
+        if "turn" in self.options:
+            return FOLD.sub(lambda m: TITLED.format(m[1], turned(m[3])), html)
+        if "blocks" in self.options:
+            by, cells = self.options["blocks"].split(", "), self.options["cells"].split("; ")
+            return FOLD.sub(lambda m: TITLED.format(m[1], in_blocks(m[3], by, cells)), html)
+        return html
+
+
+def breakable(html: str) -> str:
+    """Long names of a table may break, on a telephone."""
+    return re.sub(r">(Text|Distil)(?=[A-Z][A-Za-z]+<)", r">\1&shy;", html)
 
 
 def unfolded(html: str) -> str:

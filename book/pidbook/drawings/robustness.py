@@ -179,7 +179,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
         panel.set_title(training, fontsize=12, weight="bold")
         panel.grid(axis="y", visible=False)
         panel.tick_params(axis="y", length=0)
-        panel.tick_params(axis="x", labelsize=10)
+        panel.tick_params(axis="x", labelsize=10.2)
     panels[0].set_yticks(range(len(TEXTS)), TEXTS, fontsize=11.5)
     marks = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     fig.legend(marks.values(), marks, loc="outside upper center", ncols=2)
@@ -194,8 +194,8 @@ def _above(panel: Axes, y: float, row) -> None:
 
 
 def arrows(base: float, controlled: float) -> str:
-    """Accuracy without control and with it."""
-    return f"{base:.1f} \N{RIGHTWARDS ARROW} {controlled:.1f}"
+    """Accuracy without control and with it, in two digits as the paper prints it."""
+    return f"{base:.2f} \N{RIGHTWARDS ARROW} {controlled:.2f}"
 
 
 def accuracy_tables(published: pd.DataFrame, ours: pd.DataFrame, data: str) -> list[Table]:

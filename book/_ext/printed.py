@@ -1,0 +1,102 @@
+"""Tables of a chapter in the layout in which the paper prints them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
+CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.S)
+BARE = "no control"
+
+
+def read(html: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table that a cell drew."""
+    heads, *rows = [CELL.findall(row) for row in ROW.findall(html)]
+    return heads, rows
+
+
+def turned(html: str) -> str:
+    """The table with its rows as columns."""
+    heads, rows = read(html)
+    first, *others = zip(heads, *rows, strict=True)
+    return _table([("", list(first), [list(line) for line in others])])
+
+
+def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
+    """A block of rows for each value of the first column named, as the paper has for each model.
+
+    by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
+    table, or else values of its column `control`, each with its number in the last column. Where
+    the table has no column for the rows, each of `cells` becomes a row. The highest number of a
+    cell is bold. No control, which is the same along a row, has a column of its own.
+    """
+    found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+    for block, line, column, name, number in _entries(html, by, cells):
+        line_of = found.setdefault(block, {}).setdefault(line, {})
+        line_of.setdefault(column, {})[name] = number
+    all_lines = [line for lines in found.values() for line in lines.values()]
+    columns = list(dict.fromkeys(column for line in all_lines for column in line))
+    bare = any(BARE in numbers for line in all_lines for numbers in line.values())
+    blocks = []
+    for block, lines in found.items():
+        first = next(iter(next(iter(lines.values())).values()))
+        names = [name for name in ("", *cells) if name in first and name != BARE]
+        shown = []
+        for line, numbers in lines.items():
+            row = [line]
+            if bare:
+                row.append(next(iter(numbers.values()))[BARE])
+            row += [_listed(numbers.get(column), names) for column in columns]
+            shown.append(row)
+        heads = [by[2], *[BARE] * bare, *map(_level, columns)]
+        title = f"{block}: {' / '.join(names)}" if any(names) else block
+        blocks.append((title, heads, shown))
+    return _table(blocks)
+
+
+def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Block, row, column, name and number of each number that is shown."""
+    heads, rows = read(html)
+    for row in rows:
+        of = dict(zip(heads, row, strict=True))
+        block, column = of[by[0]], of[by[2]]
+        if by[1] not in of:
+            for name in cells:
+                yield block, name, column, "", of[name]
+        elif "control" in of:
+            yield block, of[by[1]], column, of["control"], row[-1]
+        else:
+            for name in cells:
+                yield block, of[by[1]], column, name, of[name]
+
+
+def _listed(values: dict[str, str] | None, names: Sequence[str]) -> str:
+    """The numbers of a cell, the highest of several in bold; a dash where there is none."""
+    if values is None:
+        return "\N{EN DASH}"
+    numbers = [values[name] for name in names]
+    if len(numbers) == 1:
+        return numbers[0]
+    best = max(map(float, numbers))
+    return " / ".join(f"<b>{n}</b>" if float(n) == best else n for n in numbers)
+
+
+def _level(name: str) -> str:
+    """The head of a column; a share is written as one."""
+    return f"{float(name):g} %" if re.fullmatch(r"\d+\.\d+", name) else name
+
+
+def _table(blocks: Sequence[tuple[str, list[str], list[list[str]]]]) -> str:
+    """HTML of blocks: a title, the heads of the columns, and rows."""
+    heads = blocks[0][1]
+    lines = ["<thead><tr>", *(f'<th scope="col">{head}</th>' for head in heads), "</tr></thead>"]
+    for title, _, rows in blocks:
+        lines.append("<tbody>")
+        if title:
+            lines.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">{title}</th></tr>')
+        for first, *others in rows:
+            cells = "".join(f"<td>{cell}</td>" for cell in others)
+            lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
+        lines.append("</tbody>")
+    return f'<table class="book-table">{"".join(lines)}</table>'

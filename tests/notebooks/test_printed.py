@@ -1,0 +1,67 @@
+"""Tables of chapters in the paper's layout: every number is there, in the paper's order."""
+
+import re
+
+import pytest
+
+from printed import in_blocks, read, turned
+from redrawn import tagged
+
+SCHEMES = ["P", "P-I", "P-D", "P-I-D"]
+CONTROLS = ["no control", "formula", "PMP", "PMP, running cost", "PMP, relaxed cost"]
+
+
+def stored(tag: str) -> str:
+    """The last table of the cell that has this tag."""
+    ((_, cell),) = tagged()[tag]
+    return [o.data["text/html"] for o in cell.outputs if "text/html" in o.get("data", {})][-1]
+
+
+def lines(html: str) -> list[list[str]]:
+    heads, rows = read(html)
+    return [heads, *rows]
+
+
+def test_table_3_lists_four_schemes_a_cell_and_the_highest_is_bold():
+    shown = lines(in_blocks(stored("table-3"), ["model", "attack", "training"], SCHEMES))
+    assert shown[0] == ["training", "standard", "AT", "FreeLB"]
+    assert shown[1] == ["DistilBERT: P / P-I / P-D / P-I-D"]
+    assert shown[2][:2] == ["A2T", "60.11 / 58.24 / <b>62.31</b> / 61.30"]
+    assert shown[-1][0] == "clean"
+    numbers = re.findall(r"\d+\.\d+", " ".join(cell for line in shown for cell in line))
+    assert len(numbers) == 4 * len(read(stored("table-3"))[1])
+
+
+def test_table_4_has_a_column_without_control_and_one_for_each_threshold():
+    names = [*CONTROLS, "formula × 0.72"]
+    shown = lines(in_blocks(stored("table-4"), ["model", "text", "threshold"], names))
+    assert shown[0] == ["threshold", "no control", "99 %", "95 %", "90 %", "85 %"]
+    assert shown[2][:3] == ["clean", "87.2", "85.9 / <b>86.5</b>"]
+    assert shown[-3] == [f"MiniLM (ours): {' / '.join(names[i] for i in (1, 3, 4, 5))}"]
+    assert len(shown) == 1 + 4 * 3
+
+
+def test_table_5_has_a_column_for_each_model():
+    heads, rows = read(stored("table-5"))
+    shown = lines(turned(stored("table-5")))
+    assert shown[0] == [heads[0], *(row[0] for row in rows)]
+    assert [line[0] for line in shown[1:]] == heads[1:]
+    assert shown[1][1] == rows[0][1]
+
+
+def test_table_6_has_a_block_for_the_paper_and_for_each_reading():
+    attacks = ["A2T", "PSO", "TextBugger", "TextFooler"]
+    shown = lines(in_blocks(stored("table-6"), ["error", "attack", "layers"], attacks))
+    assert shown[0] == ["layers", "6", "12", "24"]
+    assert shown[1:3] == [["the paper"], ["A2T", "3.22", "4.31", "5.16"]]
+    assert shown[-1][0] == "TextFooler" and shown[-1][-1] == "\N{EN DASH}"
+    assert len(shown) == 1 + 5 * 5
+
+
+@pytest.mark.parametrize("tag", ["table-8", "table-9"])
+def test_what_the_paper_prints_in_two_digits_we_do(tag):
+    ((_, cell),) = tagged()[tag]
+    told = "".join(o.data.get("text/html", "") for o in cell.outputs if "data" in o)
+    cells = re.findall(r">([\d.]+) → ([\d.]+)<", told)
+    assert len(cells) == 75
+    assert all(re.fullmatch(r"\d+\.\d\d", number) for pair in cells for number in pair)
