@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from pidbook.figures import ATTACKER, INK, OURS, PAPER, Table, table
 
-WIDTH = 5.8
+WIDTH = 5.4  # inches: then letters of 9.5 points can be read on a telephone
+SMALL = 9.5  # points, the smallest letters
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")
-TRAININGS = {"standard": "o", "AT": "s", "FreeLB": "^"}
 ATTACKS = {"A2T": "o", "PSO": "s", "TextBugger": "^", "TextFooler": "D"}
 HOLLOW = dict(markerfacecolor="none", markeredgewidth=1.6)
 
@@ -43,7 +43,7 @@ def _shown(row) -> bool:
 def _number(plot: Axes, row, y: float, colour: str) -> None:
     """The gain in numbers at the right edge of the panel."""
     text = signed(row.gain) if abs(row.gain) > 0.05 else "0.0"
-    style = dict(ha="right", va="center", fontsize=9.5, color=colour)
+    style = dict(ha="right", va="center", fontsize=SMALL, color=colour)
     plot.text(0.99, y, text, transform=plot.get_yaxis_transform(), **style)
 
 
@@ -54,41 +54,37 @@ def _mark(label: str, color: str, marker: str, **style) -> Line2D:
 # --- Five laws at a glance ----------------------------------------------------------------------
 
 
-def glance(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+def glance(gains: pd.DataFrame, titles: Mapping[str, str], adaptive: str) -> Figure:
     """Gains over no control, a set a panel, a law at a price a row; each panel has its own scale.
 
-    gains: columns law, price, set, gain, low, high, push, answer, and look: how a row is drawn.
-    titles: of four sets.
+    gains: columns law, price, set, gain, low, high, push, answer. titles: of four sets.
+    adaptive: the set on which the attacker sees the law; it has the attacker's colour.
     """
-    fig = Figure(figsize=(5.4, 6.4), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     panels = fig.subplots(2, 2, sharey=True)
     names = list(dict.fromkeys(zip(gains["law"], gains["price"], strict=True)))
     for panel, (key, title) in zip(panels.flat, titles.items(), strict=True):
         of_set = gains[gains["set"] == key]
+        colour, marker = (ATTACKER, "s") if key == adaptive else (OURS, "o")
         for row in of_set.itertuples():
             y = names.index((row.law, row.price))
-            colour, marker, _ = LOOKS[row.look]
-            if row.look == "replaced":
-                panel.plot(row.gain, y, marker, color=colour, alpha=0.5, markersize=5, **HOLLOW)
-            else:
-                _law(panel, row, y, colour, marker)
-                _number(panel, row, y, colour)
+            _law(panel, row, y, colour, marker)
+            _number(panel, row, y, colour)
         _level(panel)
         panel.set_title(title, fontsize=10.5)
         _room_for_numbers(panel, of_set)
         panel.set_yticks(range(len(names)), [f"{law}, {price:g}" for law, price in names])
         panel.set_ylim(len(names) - 0.5, -0.6)
-    _law_keys(fig, ["law", "again", "first"])
+    handles = [
+        _mark("law", OURS, "o"),
+        _mark("law that the attacker sees", ATTACKER, "s"),
+        _mark("random push of its length", INK, "x"),
+        _mark("hollow: not shown", INK, "o", **HOLLOW),
+    ]
+    style = dict(loc="outside upper center", ncols=2, fontsize=SMALL, columnspacing=1)
+    fig.legend(handles=handles, **style)
     fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
-
-
-LOOKS = {  # of a row: colour, marker, name in the legend
-    "law": (OURS, "o", "law"),
-    "again": (ATTACKER, "s", "law, adaptive: 700 new pairs"),
-    "first": (INK, "o", "law, adaptive: first 300 pairs"),
-    "replaced": (INK, "o", ""),
-}
 
 
 def _room_for_numbers(plot: Axes, gains: pd.DataFrame) -> None:
@@ -97,23 +93,16 @@ def _room_for_numbers(plot: Axes, gains: pd.DataFrame) -> None:
     high = max(gains["high"].max(), 0)
     span = high - low
     plot.set_xlim(low - 0.06 * span, high + 0.5 * span)
-    ticks = MaxNLocator(3).tick_values(low, high)
+    ticks = MaxNLocator(3, integer=True).tick_values(low, high)
     plot.set_xticks([tick for tick in ticks if low <= tick <= high])
 
 
-def _law(plot: Axes, row, y: float, colour: str, marker: str = "o") -> None:
+def _law(plot: Axes, row, y: float, colour: str, marker: str) -> None:
     """One law at one price on one set, hollow where nothing is shown; a cross: random pushes."""
     style = {} if row.answer in ("gain", "loss") else HOLLOW
     plot.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
     plot.plot(row.gain, y, marker, color=colour, markersize=5, **style)
     plot.plot(row.push, y, "x", color=INK, markersize=6, markeredgewidth=1.3)
-
-
-def _law_keys(fig: Figure, looks: Sequence[str]) -> None:
-    handles = [_mark(LOOKS[look][2], *LOOKS[look][:2]) for look in looks]
-    handles.insert(1, _mark("random push of its length", INK, "x"))
-    style = dict(loc="outside upper center", ncols=2, fontsize=9.5, columnspacing=1)
-    fig.legend(handles=handles, **style)
 
 
 def gain_table(gains: pd.DataFrame, title: str, columns: Mapping[str, str]) -> Table:
@@ -136,12 +125,12 @@ def _cell(value: object) -> object:
 
 
 def four_schemes(over_p: pd.DataFrame, totals: Mapping[str, Sequence[float]]) -> Figure:
-    """Accuracy of four schemes over that of P, a model a panel, a line an attack.
+    """Accuracy of four laws over that of P, a model a panel, a line an attack.
 
-    over_p: columns model, attack, scheme, points. totals: strengths of the schemes, by model.
+    over_p: columns model, attack, scheme, points. totals: strengths of the laws, by model.
     """
-    fig = Figure(figsize=(WIDTH, 5.4), layout="constrained")
-    panels = fig.subplots(2, 3, sharey=True)
+    fig = Figure(figsize=(WIDTH, 6.2), layout="constrained")
+    panels = fig.subplots(3, 2, sharey=True)
     for panel, (model, of) in zip(panels.flat, over_p.groupby("model", sort=False), strict=False):
         ours = "ours" in model
         for attack, line in of.groupby("attack", sort=False):
@@ -151,22 +140,61 @@ def four_schemes(over_p: pd.DataFrame, totals: Mapping[str, Sequence[float]]) ->
                 style = dict(color=INK, linestyle="--", marker="o", **HOLLOW)
             panel.plot(range(4), points, markersize=5.5, linewidth=1.3, **style)
         names = [f"{s}\n{total:g}" for s, total in zip(SCHEMES, totals[model], strict=True)]
-        panel.set_xticks(range(4), names, fontsize=8.5)
+        panel.set_xticks(range(4), names, fontsize=SMALL)
         panel.axhline(0, color=INK, linewidth=0.8, zorder=0)
         panel.grid(axis="x", visible=False)
         panel.set_title(model, fontsize=10.5, weight="bold" if ours else "normal")
-        panel.set_xlim(-0.3, 3.3)
+        panel.set(xlim=(-0.3, 3.3), yticks=(0, 5, 10, 15))
     for panel in panels.flat[over_p["model"].nunique() :]:
         panel.set_axis_off()
     handles = [_mark(name, INK, shape) for name, shape in ATTACKS.items()]
     handles.append(Line2D([], [], color=PAPER, label="the paper, attacked"))
     handles.append(Line2D([], [], color=OURS, label="ours, attacked"))
-    handles.append(
-        Line2D([], [], color=INK, linestyle="--", marker="o", label="ours, clean", **HOLLOW)
-    )
-    panels.flat[-1].legend(handles=handles, loc="center", fontsize=9.5, borderpad=0)
+    clean = dict(color=INK, linestyle="--", marker="o", label="ours, clean")
+    handles.append(Line2D([], [], **clean, **HOLLOW))
+    panels.flat[-1].legend(handles=handles, loc="center", fontsize=SMALL, borderpad=0)
     fig.supylabel("points of accuracy, over P", fontsize=10.5)
-    fig.supxlabel("scheme, and the sum of its strengths", fontsize=10.5)
+    fig.supxlabel("law, and the sum of its strengths", fontsize=10.5)
+    return fig
+
+
+# --- One total strength, three sets of sentences ------------------------------------------------
+
+
+def equal_total(means: pd.DataFrame) -> Figure:
+    """A law against P at one total strength: a training a row, the sets one below the other.
+
+    means: columns data, training, text, gain, low, high.
+    """
+    fig = Figure(figsize=(WIDTH, 4.2), layout="constrained")
+    texts = list(dict.fromkeys(means["text"]))
+    sets = list(dict.fromkeys(means["data"]))
+    trainings = list(dict.fromkeys(means["training"]))
+    height = {  # a heading above the rows of each set
+        (name, training): (len(trainings) + 1.3) * k + 1 + j
+        for k, name in enumerate(sets)
+        for j, training in enumerate(trainings)
+    }
+    panels = fig.subplots(1, len(texts), sharey=True)
+    for panel, text in zip(panels, texts, strict=True):
+        of_text = means[means["text"] == text]
+        for row in of_text.itertuples():
+            y = height[row.data, row.training]
+            panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=1.5)
+            style = {} if _shown(row) else HOLLOW
+            panel.plot(row.gain, y, "o", color=OURS, markersize=5.5, **style)
+            _number(panel, row, y, OURS)
+        _level(panel)
+        _room_for_numbers(panel, of_text.assign(push=0.0))
+        panel.set_title(text, fontsize=10.5)
+    headings = {height[name, trainings[0]] - 1: name for name in sets}
+    rows = headings | {y: training for (_, training), y in height.items()}
+    panels[0].set_yticks(list(rows), list(rows.values()))
+    for label in panels[0].get_yticklabels():
+        if label.get_text() in sets:
+            label.set(weight="bold")
+    panels[0].set_ylim(max(rows) + 0.7, -0.7)
+    fig.supxlabel("points of accuracy, P-D over P", fontsize=10.5)
     return fig
 
 
@@ -174,8 +202,8 @@ def four_schemes(over_p: pd.DataFrame, totals: Mapping[str, Sequence[float]]) ->
 
 
 def steps(gains: pd.DataFrame) -> Figure:
-    """Steps from control to control, an attack a panel; columns step, attack, gain, low, high."""
-    fig = Figure(figsize=(WIDTH, 3.5), layout="constrained")
+    """Steps from law to law, an attack a panel; columns step, attack, gain, low, high."""
+    fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     attacks = list(dict.fromkeys(gains["attack"]))
     names = list(dict.fromkeys(gains["step"]))
     panels = fig.subplots(1, len(attacks), sharex=True, sharey=True)
@@ -187,44 +215,9 @@ def steps(gains: pd.DataFrame) -> Figure:
             _number(panel, row, y, OURS)
         _level(panel)
         panel.set_title(attack, fontsize=10.5)
-    panels[0].set_yticks(range(len(names)), names, fontsize=9.5)
-    panels[0].set(ylim=(len(names) - 0.5, -0.8), xlim=(-19, 46), xticks=(-15, 0, 15))
+    panels[0].set_yticks(range(len(names)), names, fontsize=SMALL)
+    panels[0].set(ylim=(len(names) - 0.5, -0.6), xlim=(-19, 52), xticks=(0, 20))
     fig.supxlabel("points of accuracy gained by the step", fontsize=10.5)
-    return fig
-
-
-# --- One total strength, three sets of sentences ------------------------------------------------
-
-
-def equal_total(means: pd.DataFrame) -> Figure:
-    """Schemes against P at one total, three trainings a row.
-
-    means: columns data, scheme, training, text, gain, low, high.
-    """
-    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
-    texts = list(dict.fromkeys(means["text"]))
-    sets = list(dict.fromkeys(means["data"]))
-    schemes = list(dict.fromkeys(means["scheme"]))
-    panels = fig.subplots(1, len(texts), sharey=True, width_ratios=(24, 18))
-    places = [len(schemes) * k + 0.4 * k for k in range(len(sets))]
-    for panel, text in zip(panels, texts, strict=True):
-        for row in means[means["text"] == text].itertuples():
-            k = list(TRAININGS).index(row.training)
-            y = places[sets.index(row.data)] + schemes.index(row.scheme) + 0.24 * (k - 1)
-            style = {} if _shown(row) else HOLLOW
-            panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=1.3)
-            panel.plot(row.gain, y, TRAININGS[row.training], color=OURS, markersize=5.5, **style)
-        for place in places[1:]:
-            panel.axhline(place - 0.7, color=INK, linewidth=0.6, alpha=0.6)
-        _level(panel)
-        panel.set_title(text, fontsize=10.5)
-    rows = [f"{data}  {scheme}" for data in sets for scheme in schemes]
-    heights = [place + k for place in places for k in range(len(schemes))]
-    panels[0].set_yticks(heights, rows)
-    panels[0].set_ylim(heights[-1] + 0.6, -0.6)
-    handles = [_mark(name, OURS, shape) for name, shape in TRAININGS.items()]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
-    fig.supxlabel("points of accuracy, over P", fontsize=10.5)
     return fig
 
 
@@ -246,7 +239,7 @@ def formula_or_search(cells: pd.DataFrame) -> Figure:
     cells: columns model, control, threshold, text (clean or attacked), accuracy.
     """
     models = list(dict.fromkeys(cells["model"]))
-    fig = Figure(figsize=(WIDTH, 8.2), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 7.4), layout="constrained")
     heights = [3 if "ours" in model else 2 for model in models]
     grid = fig.subplots(len(models), 2, sharex=True, sharey=True, height_ratios=heights)
     for (name, text), of in cells.groupby(["model", "text"], sort=False):
@@ -261,8 +254,8 @@ def formula_or_search(cells: pd.DataFrame) -> Figure:
         for control, (label, *_) in LINES.items()
         if label
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9.5)
-    fig.supxlabel("threshold: share of the variance that each subspace holds, %", fontsize=10.5)
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=SMALL)
+    fig.supxlabel("threshold: share of the variance in each subspace, %", fontsize=10.5)
     fig.supylabel("accuracy, %", fontsize=10.5)
     return fig
 
@@ -282,18 +275,18 @@ def price_lines(points: pd.DataFrame, none: tuple[float, float]) -> Figure:
 
     points: columns control, threshold, price, clean, attacked. none: both without control.
     """
-    fig = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    panels = fig.subplots(1, 2, sharex=True, sharey=True)
+    fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    panels = fig.subplots(2, 1, sharex=True, sharey=True)
     for panel, (threshold, of) in zip(panels, points.groupby("threshold", sort=False), strict=True):
         for control, line in of.groupby("control", sort=False):
             marker, dashes, style = PRICED[control]
-            look = dict(color=OURS, marker=marker, linestyle=dashes, markersize=6) | style
+            look = dict(color=OURS, marker=marker, linestyle=dashes, markersize=6.5) | style
             panel.plot(line["clean"], line["attacked"], label=control, **look)
-            for row in line.itertuples():
-                _price(panel, row)
+        for row in of[of["control"] == "formula"].itertuples():
+            _price(panel, row)
         panel.plot(*none, "*", color=INK, markersize=12, label="no control", linestyle="")
         panel.set_title(f"threshold {threshold} %", fontsize=10.5)
-    panels[0].set(xlim=(59, 86), ylim=(18, 56))
+    panels[0].set(xlim=(63, 84), ylim=(18, 56), xticks=(65, 70, 75, 80))
     fig.supxlabel("clean accuracy, %", fontsize=10.5)
     fig.supylabel("mean of four attacks, %", fontsize=10.5)
     fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -308,111 +301,123 @@ PRICED = {  # control: marker, line, more
 
 
 def _price(plot: Axes, row) -> None:
-    """The price beside a mark, where there is room: all of the formula's, the ends of PMP's."""
-    if row.control == "formula":
-        offset = {0.001: (-22, 7), 0.1: (3, 7)}.get(row.price, (7, -3))
-    elif row.control == "PMP, running cost" and row.price in (0.001, 10):
-        offset = (-32, -6) if row.price < 1 else (-20, -4)
-    elif row.control == "PMP, relaxed cost" and row.clean < 70:
-        offset = (-4, -16)
-    else:
-        return
-    style = dict(textcoords="offset points", fontsize=9, color=OURS, annotation_clip=True)
+    """The price beside a mark of the formula: above it, or to the right where the line falls."""
+    steep = row.price >= 1
+    offset = (9, -3) if steep else (0, 9)
+    side = "left" if steep else {0.001: "right", 0.1: "left"}[row.price]
+    style = dict(textcoords="offset points", fontsize=10, color=OURS, ha=side)
     plot.annotate(f"{row.price:g}", (row.clean, row.attacked), offset, **style)
 
 
-# --- Laws and prices ----------------------------------------------------------------------------
+# --- What D costs, and what a higher price saves ------------------------------------------------
+
+LAWS = {  # of the trial: marker, its name: beside which price, offset in points, side
+    "P": ("o", 0, (9, -2), "left"),
+    "soft P": ("v", 0, (9, 0), "left"),
+    "D": ("s", 0, (-5, 5), "right"),
+    "P-D": ("D", -1, (9, 5), "left"),
+    "soft P and D": ("^", 0, (-6, 7), "right"),
+}
 
 
-def _rows(laws: Sequence[str], prices: Sequence[float]) -> tuple[dict, list[float], list[str]]:
-    """Heights of (law, price); and of the tick labels, a law's name over its prices."""
-    heights: dict[tuple[str, float], float] = {}
-    ticks: list[float] = []
-    labels: list[str] = []
-    y = 0.0
-    for law in laws:
-        ticks.append(y)
-        labels.append(law)
-        for price in prices:
-            y += 1
-            heights[law, price] = y
-            ticks.append(y)
-            labels.append(f"c = {price:g}")
-        y += 1.25
-    return heights, ticks, labels
+def gain_and_harm(gains: pd.DataFrame, up: str, across: str) -> Figure:
+    """One set against another, a line a law, its marks the prices; crosses: random pushes.
 
-
-def _label_rows(plot: Axes, ticks: Sequence[float], labels: Sequence[str]) -> None:
-    plot.set_yticks(ticks, labels, fontsize=9)
-    for label in plot.get_yticklabels():
-        if not label.get_text().startswith("c ="):
-            label.set(weight="bold")
-    plot.set_ylim(ticks[-1] + 0.7, -0.7)
-
-
-def law_grid(gains: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
-    """Gains over no control, a set a panel with its own scale, laws and prices down.
-
-    gains: columns law, price, set, gain, low, high, push, answer. titles: of each set.
+    gains: columns law, price, set, gain, low, high, push. up, across: the two sets.
     """
-    laws = list(dict.fromkeys(gains["law"]))
-    heights, ticks, labels = _rows(laws, list(dict.fromkeys(gains["price"])))
-    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
-    fig.get_layout_engine().set(wspace=0.06)
-    panels = fig.subplots(1, len(titles), sharey=True)
-    for panel, (key, title) in zip(panels, titles.items(), strict=True):
-        of_set = gains[gains["set"] == key]
-        for row in of_set.itertuples():
-            y = heights[row.law, row.price]
-            _law(panel, row, y, OURS)
-            _number(panel, row, y, OURS)
-        _level(panel)
-        panel.set_title(title, fontsize=10)
-        _room_for_numbers(panel, of_set)
-        _label_rows(panel, ticks, labels)
-    _law_keys(fig, ["law"])
-    fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
+    fig = Figure(figsize=(WIDTH, 4.1), layout="constrained")
+    plot = fig.subplots()
+    for law, of in gains.groupby("law", sort=False):
+        high = of[of["set"] == up].sort_values("price")
+        wide = of[of["set"] == across].sort_values("price")
+        marker, named, offset, side = LAWS[law]
+        x, y = wide["gain"].to_numpy(), high["gain"].to_numpy()
+        plot.hlines(y, wide["low"], wide["high"], color=OURS, linewidth=1, alpha=0.5)
+        plot.vlines(x, high["low"], high["high"], color=OURS, linewidth=1, alpha=0.5)
+        plot.plot(x, y, marker=marker, color=OURS, markersize=6, linewidth=1.5)
+        pushes = dict(color=INK, marker="x", linestyle=":", linewidth=0.8, markersize=6)
+        plot.plot(wide["push"], high["push"], **pushes)
+        style = dict(textcoords="offset points", fontsize=10.5, color=OURS, weight="bold")
+        plot.annotate(law, (x[named], y[named]), offset, ha=side, **style)
+        if law == "D":
+            for k in (0, -1):
+                words = f"c = {high['price'].iloc[k]:g}"
+                style = dict(textcoords="offset points", fontsize=10, color=OURS, ha="right")
+                plot.annotate(words, (x[k], y[k]), (-5, -13), **style)
+    plot.axvline(0, color=INK, linewidth=0.8, zorder=0)
+    plot.axhline(0, color=INK, linewidth=0.8, zorder=0)
+    plot.set(xlim=(-48, 12), ylim=(-1, 25))
+    plot.set_xlabel("contrast set: points over no control", fontsize=10.5)
+    plot.set_ylabel("transfer: points over no control", fontsize=10.5)
+    handles = [
+        _mark("law, at three prices", OURS, "o"),
+        _mark("random push of its length", INK, "x"),
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=SMALL)
     return fig
 
 
-def kept_and_lost(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
-    """Area under the curve, then the accuracy on some sets before and after new biases.
+def refitted(separation: pd.DataFrame, sets: Mapping[str, str]) -> Figure:
+    """Accuracy of some laws before and after new biases, a set a panel; no control as lines.
 
-    separation: columns law, price, auc, push, and of each set SET and "SET, new biases"; the row
-    "none" is drawn as lines. sets: titles of the sets.
+    separation: a row a law, the first without control; columns law, price, and of each set SET
+    and "SET, new biases". sets: titles of the sets.
     """
-    none = separation[separation["law"] == "none"].iloc[0]
-    laws = separation[separation["law"] != "none"]
-    names = list(dict.fromkeys(laws["law"]))
-    heights, ticks, labels = _rows(names, list(dict.fromkeys(laws["price"])))
-    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
-    area, *shares = fig.subplots(1, 1 + len(sets), sharey=True)
-    for _, row in laws.iterrows():
-        y = heights[row["law"], row["price"]]
-        area.plot([none["auc"], row["auc"]], [y, y], color=OURS, linewidth=1.5)
-        area.plot(row["auc"], y, "o", color=OURS, markersize=5)
-        area.plot(row["push"], y, "x", color=INK, markersize=6, markeredgewidth=1.3)
-        for plot, key in zip(shares, sets, strict=True):
+    none, laws = separation.iloc[0], separation.iloc[1:]
+    fig = Figure(figsize=(WIDTH, 2.7), layout="constrained")
+    panels = fig.subplots(1, len(sets), sharey=True)
+    for panel, (key, title) in zip(panels, sets.items(), strict=True):
+        for y, (_, row) in enumerate(laws.iterrows()):
             before, after = row[key], row[f"{key}, new biases"]
-            plot.plot([before, after], [y, y], color=OURS, linewidth=1.5)
-            plot.plot(before, y, "o", color=OURS, markersize=5)
-            plot.plot(after, y, "s", color=OURS, markersize=5.5, **HOLLOW)
-    area.axvline(none["auc"], color=INK, linewidth=1)
-    area.set_title("area under the curve", fontsize=10)
-    for plot, (key, title) in zip(shares, sets.items(), strict=True):
-        plot.axvline(none[key], color=INK, linewidth=1)
-        plot.axvline(none[f"{key}, new biases"], color=INK, linewidth=1, linestyle="--")
-        plot.set_title(title, fontsize=10)
-        plot.set_xlabel("accuracy, %", fontsize=10)
-    for plot in (area, *shares):
-        plot.grid(axis="y", visible=False)
-        plot.tick_params(axis="y", length=0)
-    _label_rows(area, ticks, labels)
+            panel.plot([before, after], [y, y], color=OURS, linewidth=1.5)
+            panel.plot(before, y, "o", color=OURS, markersize=5.5)
+            panel.plot(after, y, "D", color=OURS, markersize=5.5)
+        panel.axvline(none[key], color=INK, linewidth=1)
+        panel.axvline(none[f"{key}, new biases"], color=INK, linewidth=1, linestyle="--")
+        panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.set_title(title, fontsize=10.5)
+    names = [f"{row.law}, {row.price:g}" for row in laws.itertuples()]
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
     handles = [
-        _mark("law, as it answers", OURS, "o"),
-        _mark("with biases fitted anew", OURS, "s", **HOLLOW),
-        _mark("random push of its length", INK, "x"),
-        Line2D([], [], color=INK, linewidth=1, label="no control (dashed: biases anew)"),
+        _mark("as it answers", OURS, "o"),
+        _mark("with biases fitted anew", OURS, "D"),
+        Line2D([], [], color=INK, linewidth=1, label="no control"),
+        Line2D([], [], color=INK, linewidth=1, linestyle="--", label="no control, biases anew"),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=SMALL)
+    fig.supxlabel("accuracy, %", fontsize=10.5)
+    return fig
+
+
+# --- The attacker who sees the law --------------------------------------------------------------
+
+
+def attacked_twice(first: pd.DataFrame, again: pd.DataFrame) -> Figure:
+    """The same laws under the adaptive attack on the first pairs and on new ones, a law a row.
+
+    first, again: columns law, price, gain, low, high, n; the rows as in `again`.
+    """
+    fig = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+    plot = fig.subplots()
+    first = first.set_index(["law", "price"])
+    for y, row in enumerate(again.itertuples()):
+        before = first.loc[row.law, row.price]
+        plot.plot([before.low, before.high], [y - 0.17] * 2, color=INK, linewidth=1.5)
+        plot.plot(before.gain, y - 0.17, "o", color=INK, markersize=5.5, **HOLLOW)
+        plot.plot([row.low, row.high], [y + 0.17] * 2, color=ATTACKER, linewidth=1.5)
+        plot.plot(row.gain, y + 0.17, "s", color=ATTACKER, markersize=5.5, **HOLLOW)
+        _number(plot, before, y - 0.17, INK)
+        _number(plot, row, y + 0.17, ATTACKER)
+    _level(plot)
+    names = [f"{row.law}, {row.price:g}" for row in again.itertuples()]
+    plot.set_yticks(range(len(names)), names)
+    plot.set(ylim=(len(names) - 0.4, -0.6), xlim=(-5, 13), xticks=(-4, 0, 4, 8))
+    handles = [
+        _mark(f"first {first['n'].iloc[0]} pairs", INK, "o", **HOLLOW),
+        _mark(f"{again['n'].iloc[0]} new pairs", ATTACKER, "s", **HOLLOW),
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=SMALL)
+    fig.supxlabel("points of accuracy, over no control", fontsize=10.5)
     return fig
