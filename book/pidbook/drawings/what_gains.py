@@ -16,6 +16,8 @@ from pidbook.figures import ESTIMATE, INK, LOSS, NOISE, OURS, Table, heatmap, ta
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pidlib.evaluation import Proportion
+
 WIDTH = 5.8
 SHOWN = ("gain", "loss")  # the words of a change that is shown; other marks are hollow
 COLOURS = {"paper's control": OURS, "solved estimate": ESTIMATE, "trained estimate": ESTIMATE}
@@ -59,6 +61,17 @@ def gains_table(gains: pd.DataFrame, caption: str) -> Table:
     return table(rows, caption, folded=True)
 
 
+def named(
+    frame: pd.DataFrame, defences: Mapping[str, str], sets: Mapping[str, str]
+) -> pd.DataFrame:
+    """Rows of some defences and sets of a table of gains, under the names of the page."""
+    keys = [(defence, key) for defence in defences for key in sets]
+    rows = frame.set_index(["control", "set"]).loc[keys].reset_index()
+    rows["defence"] = rows["control"].map(defences)
+    rows["text"] = rows["set"].map(sets)
+    return rows[["defence", "text", "n", "won", "lost", "gain", "low", "high", "answer"]]
+
+
 def columns_table(
     frame: pd.DataFrame, heads: Mapping[str, str], caption: str, digits: int = 1
 ) -> Table:
@@ -71,90 +84,85 @@ def columns_table(
 
 PLACES = {  # of each name, in points from its mark
     "paper's control": (9, -16, "left"),
-    "solved estimate": (9, 14, "left"),
+    "solved estimate": (9, 12, "left"),
     "trained estimate": (9, -16, "left"),
-    "longer-tuned copy": (9, -16, "left"),
-    "encoding + tuned copy": (-6, 21, "left"),
-    "encoding": (9, 10, "left"),
-    "corrector + encoding": (6, -19, "left"),
-    "spelling corrector": (-12, 28, "right"),
-    "SAFER": (5, 26, "left"),
-    "RanMASK": (6, -15, "left"),
-    "DiffuseDef": (-12, -34, "right"),
-}
-GROUPED = {  # marks that lie one on another have one name
-    "DiffuseDef": "PURE, DiffuseDef,\nAdvFooler",
-    "PURE": "",
-    "AdvFooler": "",
+    "tuned copy": (9, -16, "left"),
+    "encoding + tuned copy": (-6, 9, "right"),
+    "encoding": (9, 9, "left"),
+    "corrector + encoding": (9, -16, "left"),
+    "spelling corrector": (-9, 9, "right"),
 }
 
 
-def verdict(points: pd.DataFrame, allowed: str = "all words") -> Figure:
-    """Gain with every text tried against change on the contrast set, one mark a defence.
-
-    allowed: the swaps that the texts may have, as the results name them.
-    """
-    fig = Figure(figsize=(WIDTH, 5.9), layout="constrained")
-    least, most = points["low"].min() - 0.5, points["high"].max() + 0.5
-    left, right = min(-13, least), max(16, most)
-    bottom = min(-19.5, points["change_low"].min() - 1)
-    top = max(8.5, points["change_high"].max() + 1)
+def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
+    """Gain with every text tried against change on the contrast set, one mark a defence."""
+    lost = changes.set_index("defence")
+    fig = Figure(figsize=(WIDTH, 5.4), layout="constrained")
+    left, right = min(-7.5, gains["low"].min() - 0.5), max(16, gains["high"].max() + 0.5)
+    bottom = min(-19.5, changes["low"].min() - 1)
+    top = max(5.5, changes["high"].max() + 1)
     plot = fig.add_subplot(xlim=(left, right), ylim=(bottom, top))
     plot.fill_between([0, right], -2, top, color=INK, alpha=0.12, linewidth=0)
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
-    plot.text(
-        right - 0.4,
-        top - 0.5,
-        "grey: gains, and loses\nat most 2 points",
-        ha="right",
-        va="top",
-        style="italic",
-    )
-    plot.text(right - 0.4, bottom + 0.4, "gains, and pays", ha="right", va="bottom", style="italic")
-    for _, row in points.iterrows():
-        _defence(plot, row)
-    tried = "every swap" if allowed == "all words" else f"every swap of {allowed}"
+    corner = dict(ha="right", style="italic")
+    good = "grey: gains, and loses\nat most 2 points"
+    plot.text(right - 0.4, top - 0.5, good, va="top", **corner)
+    plot.text(right - 0.4, bottom + 0.4, "gains, and pays", va="bottom", **corner)
+    for row in gains.to_dict("records"):
+        _defence(plot, row, lost.loc[row["defence"]])
+    allowed = gains["text"].iloc[0]
+    tried = "every swap" if allowed == "any" else f"every swap of {allowed}"
     plot.set(xlabel=f"gain with {tried} tried, points", xlim=(left, right))
     plot.set(ylabel="change on the contrast set, points", ylim=(bottom, top))
     for axis in (plot.xaxis, plot.yaxis):
         axis.set_major_locator(MultipleLocator(5))
     plot.grid(visible=False)
-    hollow = dict(color=INK, markerfacecolor="none", linestyle="", markersize=7)
+    mark = dict(color=INK, marker="o", linestyle="", markersize=7)
     marks = [
-        Line2D([], [], color=INK, marker="o", linestyle="", markersize=7, label="gain shown"),
-        Line2D([], [], marker="o", label="no gain shown", **hollow),
-        Line2D([], [], marker="s", label="rival, searched, not every text", **hollow),
+        Line2D([], [], label="gain shown", **mark),
+        Line2D([], [], label="no gain shown", markerfacecolor="none", **mark),
     ]
-    fig.legend(handles=marks, loc="outside upper center", ncols=3, fontsize=9, handletextpad=0.1)
+    fig.legend(handles=marks, loc="outside upper center", ncols=2, fontsize=9, handletextpad=0.1)
     return fig
 
 
-def _defence(plot: Axes, row: Mapping[str, Any]) -> None:
-    """A defence: its mark, two intervals, its name; rivals are pale."""
-    name, x, y = row["defence"], row["gain"], row["change"]
+def _defence(plot: Axes, gain: Mapping[str, Any], change: Mapping[str, Any]) -> None:
+    """A defence: its mark, two intervals, its name."""
+    name, x, y = gain["defence"], gain["gain"], change["gain"]
     colour = _colour(name)
-    rival = row["search"] != "every text"
-    thin = dict(color=colour, linewidth=0.8 if rival else 1.3, alpha=0.3 if rival else 0.6)
-    plot.plot([row["low"], row["high"]], [y, y], **thin)
-    plot.plot([x, x], [row["change_low"], row["change_high"]], **thin)
-    face = colour if row["answer"] == "gain" else "none"
-    mark = dict(marker="s", markersize=5, alpha=0.6) if rival else dict(marker="o", markersize=8)
-    plot.plot(x, y, color=colour, markerfacecolor=face, markeredgewidth=1.5, **mark)
+    thin = dict(color=colour, linewidth=1.3, alpha=0.6)
+    plot.plot([gain["low"], gain["high"]], [y, y], **thin)
+    plot.plot([x, x], [change["low"], change["high"]], **thin)
+    face = colour if gain["answer"] == "gain" else "none"
+    plot.plot(x, y, "o", color=colour, markerfacecolor=face, markersize=8, markeredgewidth=1.5)
     right, up, side = PLACES.get(name, (9, 9, "left"))
-    lead = dict(arrowstyle="-", color=colour, linewidth=0.7, shrinkB=5) if right < -10 else None
     place = dict(textcoords="offset points", ha=side, color=colour, fontsize=10)
-    place["style"] = "italic" if rival else "normal"
-    plot.annotate(GROUPED.get(name, name), (x, y), (right, up), arrowprops=lead, **place)
+    plot.annotate(name, (x, y), (right, up), **place)
 
 
 # --- One sentence -------------------------------------------------------------------------------
 
 
 def one_sentence(
-    margin: np.ndarray, swapped: np.ndarray, path: Sequence[int], words: Mapping[int, str]
+    margin: np.ndarray,
+    every: Sequence[tuple[int, ...]],
+    path: Sequence[int],
+    worst: int,
+    words: Sequence[Sequence[str]],
 ) -> Figure:
-    """All texts of a sentence, margins and numbers of swaps (N,), and the way of a greedy search."""
+    """All texts of a sentence by their margins (N,), and the way of a greedy search.
+
+    every: for each text the word chosen at each place, 0 as written; worst: a text whose swaps
+    are ringed, each alone and all together.
+    """
+    swapped = np.count_nonzero(every, axis=1)
+    ringed = {}
+    for place in np.flatnonzero(every[worst]):
+        alone = [0] * len(every[worst])
+        alone[place] = every[worst][place]
+        ringed[every.index(tuple(alone))] = words[place][every[worst][place]]
+    ringed[worst] = " and\n".join(ringed.values())
     fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
     plot = fig.add_subplot(xlabel="words swapped", ylabel="margin of the right answer")
     beside = swapped + 0.3 * np.sin(np.arange(len(margin)) * 2.4)  # dots lie beside each other
@@ -172,8 +180,8 @@ def one_sentence(
         ha="left",
         weight="bold",
     )
-    for k, (place, word) in enumerate(words.items()):
-        side = "right" if k % 2 and k < len(words) - 1 else "left"
+    for k, (place, word) in enumerate(ringed.items()):
+        side = "right" if k % 2 and k < len(ringed) - 1 else "left"
         _ringed(plot, beside[place], margin[place], word, side)
     plot.text(-0.35, -0.3, "answered wrongly", color=LOSS, va="top")
     plot.text(-0.35, 0.25, "answered rightly", va="bottom")
@@ -196,19 +204,23 @@ def _ringed(plot: Axes, x: float, y: float, word: str, side: str) -> None:
 # --- The price ----------------------------------------------------------------------------------
 
 
-def price(changes: pd.DataFrame) -> Figure:
-    """Changes where the meaning turned, coloured: a row a defence, a column a set."""
+def price(changes: pd.DataFrame, kinds: Sequence[str]) -> Figure:
+    """Changes where the meaning turned, coloured: a row a defence, a column a set or kind."""
+    names = list(dict.fromkeys(changes["defence"]))
+    columns = [text for text in dict.fromkeys(changes["text"]) if text not in kinds]
+    changes = changes.set_index(["defence", "text"])
+    changes = changes.loc[[(name, text) for name in names for text in (*columns, *kinds)]]
     cells: dict[str, dict[str, float]] = {}
-    for row in changes.itertuples():
-        cells.setdefault(row.defence, {})[row.text] = row.gain
+    for (name, text), gain in changes["gain"].items():
+        cells.setdefault(name, {})[text] = gain
     fig = heatmap(cells, "change against the bare model, in points of accuracy")
     fig.set_size_inches(WIDTH, 3.9)
     plot = fig.axes[0]
-    columns = [name.replace(" ", "\n") for name in next(iter(cells.values()))]
-    ticks = np.arange(len(columns)) + 0.5
-    plot.set_xticks(ticks, columns, rotation=0, ha="center", fontsize=10)
+    heads = [text.replace(" ", "\n") for text in (*columns, *kinds)]
+    ticks = np.arange(len(heads)) + 0.5
+    plot.set_xticks(ticks, heads, rotation=0, ha="center", fontsize=10)
     plot.tick_params(labeltop=True, labelbottom=False)
-    plot.axvline(2, color=INK, linewidth=1.2)
+    plot.axvline(len(columns), color=INK, linewidth=1.2)
     for mark, answer in zip(plot.texts, changes["answer"], strict=True):
         mark.set(fontweight="bold" if answer in SHOWN else "normal")
     return fig
@@ -218,9 +230,13 @@ def price(changes: pd.DataFrame) -> Figure:
 
 
 def panels(
-    gains: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height: float, across: int = 2
+    gains: pd.DataFrame,
+    xlim: tuple[float, float],
+    height: float,
+    bare: Mapping[str, float] | None = None,
 ) -> Figure:
-    """One panel a text, one row a fit or list: gains with intervals, those shown with numbers."""
+    """One panel a text, one row a defence: gains with intervals; bare: accuracy without, in %."""
+    across = 2
     titles = list(dict.fromkeys(gains["text"]))
     names = list(dict.fromkeys(gains["defence"]))
     fig = Figure(figsize=(WIDTH, height), layout="constrained")
@@ -238,44 +254,60 @@ def panels(
             place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
             weight = "bold" if shown else "normal"
             plot.text(1, y, _signed(row["gain"]), fontsize=10, weight=weight, **place)
-        plot.set_title(title, fontsize=11)
+        level = f"\nbare: {bare[title]:.1f} %" if bare else ""
+        plot.set_title(title + level, fontsize=11)
         plot.grid(axis="y", visible=False)
     for column in plots.T:  # under the last that is drawn
         column[sum(plot.axison for plot in column) - 1].tick_params(labelbottom=True)
     plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=10)
-    fig.supxlabel(xlabel, fontsize=11, color=INK)
+    fig.supxlabel("gain over the bare model, points", fontsize=11, color=INK)
     return fig
 
 
 # --- All attacks at once ------------------------------------------------------------------------
 
 
-def worst(left: pd.DataFrame) -> Figure:
-    """What each defence keeps under all attacks of an attacker, one panel an attacker."""
-    titles = list(dict.fromkeys(left["text"]))
-    names = list(dict.fromkeys(left["defence"]))
+def worst(left: Mapping[tuple[str, str], Proportion]) -> Figure:
+    """What each defence keeps under all attacks of an attacker, one panel an attacker.
+
+    left: share of right answers for each attacker and defence.
+    """
+    titles = list(dict.fromkeys(attacker for attacker, _ in left))
+    names = list(dict.fromkeys(defence for _, defence in left))
     fig = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    for plot, title in zip(fig.subplots(1, len(titles), sharey=True), titles, strict=True):
-        for row in left[left["text"] == title].itertuples():
-            y = names.index(row.defence)
-            colour = _colour(row.defence)
-            plot.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.7)
-            plot.plot(row.accuracy, y, "o", color=colour, markersize=8)
-            place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
-            plot.text(1, y, f"{row.accuracy:.1f}", color=colour, fontsize=10.5, **place)
+    plots = dict(zip(titles, fig.subplots(1, len(titles), sharey=True), strict=True))
+    for (attacker, defence), share in left.items():
+        plot, y, colour = plots[attacker], names.index(defence), _colour(defence)
+        ends = [100 * end for end in share.interval()]
+        plot.plot(ends, [y, y], color=colour, linewidth=2, alpha=0.7)
+        plot.plot(100 * share.value, y, "o", color=colour, markersize=8)
+        place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
+        plot.text(1, y, f"{100 * share.value:.1f}", color=colour, fontsize=10.5, **place)
+        plot.set_title(f"{attacker}\n{share.n:,} pairs", fontsize=11)
+    for plot in plots.values():
         plot.set(xlim=(0, 14), xticks=(0, 5, 10), ylim=(len(names) - 0.5, -0.5))
         plot.set_yticks(range(len(names)), names, fontsize=10)
         plot.grid(axis="y", visible=False)
-        plot.set_title(title, fontsize=11)
     fig.supxlabel("accuracy, %", fontsize=11, color=INK)
     return fig
+
+
+def worst_table(left: Mapping[tuple[str, str], Proportion], caption: str) -> Table:
+    """The same in numbers."""
+    rows = []
+    for (attacker, defence), share in left.items():
+        low, high = share.interval()
+        row = {"attacker": attacker, "defence": defence, "right": share.right, "of": share.n}
+        row |= {"accuracy, %": 100 * share.value, "from": 100 * low, "to": 100 * high}
+        rows.append(row)
+    return table(rows, caption, 1, folded=True)
 
 
 # --- Every swap ---------------------------------------------------------------------------------
 
 
-def by_swaps(gains: pd.DataFrame) -> Figure:
+def by_swaps(gains: pd.DataFrame, greedy: pd.DataFrame) -> Figure:
     """One panel a defence: gain by the number of swaps allowed, every text tried and greedy."""
     names = list(dict.fromkeys(gains["defence"]))
     levels = list(dict.fromkeys(gains["text"]))
@@ -287,13 +319,16 @@ def by_swaps(gains: pd.DataFrame) -> Figure:
         colour = _colour(name)
         plot.axhline(0, **AXIS)
         rows = gains[gains["defence"] == name]
+        said = greedy[greedy["defence"] == name].set_index("text")["gain"]
         plot.plot(range(len(levels)), rows["gain"], color=colour, linewidth=1.2, alpha=0.6)
         for x, (_, row) in enumerate(rows.iterrows()):
             face = colour if row["answer"] in SHOWN else "none"
             plot.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=2, alpha=0.6)
             mark = dict(color=colour, markersize=8, markeredgewidth=1.6, markerfacecolor=face)
             plot.plot(x, row["gain"], "o", **mark)
-            plot.plot(x + 0.28, row["greedy"], "x", color=LOSS, markersize=6, markeredgewidth=1.6)
+            plot.plot(
+                x + 0.28, said[row["text"]], "x", color=LOSS, markersize=6, markeredgewidth=1.6
+            )
         plot.set_title(f"{name}\n{rows['n'].iloc[0]:,} pairs", fontsize=10)
         plot.set_xticks(range(len(levels)), levels, fontsize=10)
         plot.grid(axis="x", visible=False)
@@ -322,7 +357,7 @@ NAMED = {  # name, place in points from the mark, side
 }
 
 
-def frontier(points: pd.DataFrame, aim: float, allowed: float) -> Figure:
+def frontier(gains: pd.DataFrame, losses: pd.DataFrame, aim: float, allowed: float) -> Figure:
     """Gain under every swap of one word against the worse of two losses, one mark a setting."""
     fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
     plot = fig.add_subplot(xlabel="gain with every swap of one word, points")
@@ -338,25 +373,42 @@ def frontier(points: pd.DataFrame, aim: float, allowed: float) -> Figure:
     plot.text(aim - 0.3, 2.6, f"at most {allowed:g} lost", ha="right", style="italic")
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
-    weaker = points[points["setting"].str.startswith("strength")].sort_values("gain")
-    plot.plot(weaker["gain"], weaker["worse"], color=ESTIMATE, linewidth=2)
-    for _, row in points.iterrows():
-        _setting(plot, row)
+    lost = losses.set_index("control")
+    weaker = gains[gains["control"].str.startswith("strength")].sort_values("gain")
+    worse = lost.loc[weaker["control"], "gain"]
+    plot.plot(weaker["gain"], worse, color=ESTIMATE, linewidth=2)
+    for row in gains.to_dict("records"):
+        _setting(plot, row, lost.loc[row["control"]])
     plot.grid(visible=False)
     return fig
 
 
-def _setting(plot: Axes, row: Mapping[str, Any]) -> None:
+def settings_table(gains: pd.DataFrame, settings: pd.DataFrame, caption: str) -> Table:
+    """Gains with one word swapped, and the changes of each setting on the other sets."""
+    changes = settings.pivot(index="control", columns="set", values="gain").reset_index()
+    heads = {"control": "setting", "gain": "one word swapped", "low": "from", "high": "to"}
+    heads |= {"answer": "word"}
+    for key, head in (
+        ("edited", "contrast set"),
+        ("counterfactual", "people rewrote"),
+        ("ordinary", "as written"),
+    ):
+        n = settings.loc[settings["set"] == key, "n"].iloc[0]
+        heads[key] = f"{head} ({n:,} pairs)"
+    return columns_table(gains.merge(changes, on="control"), heads, caption)
+
+
+def _setting(plot: Axes, row: Mapping[str, Any], lost: Mapping[str, Any]) -> None:
     """A setting: a small dot, or a named mark with its intervals."""
-    x, y = row["gain"], row["worse"]
-    if row["setting"] not in NAMED:
+    x, y = row["gain"], lost["gain"]
+    if row["control"] not in NAMED:
         plot.plot(x, y, "o", color=INK, markersize=4.5, alpha=0.7)
         return
-    name, right, up, side = NAMED[row["setting"]]
-    estimate = row["setting"].startswith("strength")
+    name, right, up, side = NAMED[row["control"]]
+    estimate = row["control"].startswith("strength")
     colour = ESTIMATE if estimate else _colour(name.replace("\n", " "))
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.2, alpha=0.6)
-    plot.plot([x, x], [row["worse_low"], row["worse_high"]], color=colour, alpha=0.6, linewidth=1.2)
+    plot.plot([x, x], [lost["low"], lost["high"]], color=colour, linewidth=1.2, alpha=0.6)
     face = colour if row["answer"] == "gain" else "none"
     plot.plot(x, y, "o", color=colour, markersize=8, markerfacecolor=face, markeredgewidth=1.6)
     lead = dict(arrowstyle="-", color=colour, linewidth=0.7, shrinkB=5) if right < -20 else None
