@@ -10,22 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pidbook.figures import ATTACKER, INK, OURS, PAPER, Table, table
+from pidbook.figures import ATTACKER, INK, OURS, PAPER, signed
 
 WIDTH = 5.4  # inches: then letters of 9.5 points can be read on a telephone
 SMALL = 9.5  # points, the smallest letters
 SCHEMES = ("P", "P-I", "P-D", "P-I-D")
 ATTACKS = {"A2T": "o", "PSO": "s", "TextBugger": "^", "TextFooler": "D"}
 HOLLOW = dict(markerfacecolor="none", markeredgewidth=1.6)
-
-
-def signed(points: float) -> str:
-    """A gain with its sign, and a true minus."""
-    return f"{points:+.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _between(gain: float, low: float, high: float) -> str:
-    return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
 
 
 def _level(plot: Axes) -> None:
@@ -42,9 +33,8 @@ def _shown(row) -> bool:
 
 def _number(plot: Axes, row, y: float, colour: str) -> None:
     """The gain in numbers at the right edge of the panel."""
-    text = signed(row.gain) if abs(row.gain) > 0.05 else "0.0"
     style = dict(ha="right", va="center", fontsize=SMALL, color=colour)
-    plot.text(0.99, y, text, transform=plot.get_yaxis_transform(), **style)
+    plot.text(0.99, y, signed(row.gain), transform=plot.get_yaxis_transform(), **style)
 
 
 def _mark(label: str, color: str, marker: str, **style) -> Line2D:
@@ -103,22 +93,6 @@ def _law(plot: Axes, row, y: float, colour: str, marker: str) -> None:
     plot.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
     plot.plot(row.gain, y, marker, color=colour, markersize=5, **style)
     plot.plot(row.push, y, "x", color=INK, markersize=6, markeredgewidth=1.3)
-
-
-def gain_table(gains: pd.DataFrame, title: str, columns: Mapping[str, str]) -> Table:
-    """Columns of a frame under new names, and gain, low and high as one; folded."""
-    rows = []
-    for _, row in gains.iterrows():
-        record = {name: _cell(row[key]) for key, name in columns.items()}
-        rows.append(record | {"points": _between(row["gain"], row["low"], row["high"])})
-    return table(rows, title, folded=True)
-
-
-def _cell(value: object) -> object:
-    """A float in short; nothing where there is no number; the rest as it is."""
-    if not isinstance(value, float):
-        return value
-    return None if pd.isna(value) else f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
 
 
 # --- Table 3: which terms -----------------------------------------------------------------------

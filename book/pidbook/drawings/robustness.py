@@ -21,23 +21,15 @@ from pidbook.figures import (
     Table,
     gain_bar,
     radar_choice,
+    signed,
     table,
     tidy,
+    with_interval,
 )
 from pidlib.data import LABELS
 
 TEXTS = ("clean", "A2T", "PSO", "TextBugger", "TextFooler")
 MARKS = ("^", "s", "v", "D")  # of the paper's models, the smallest first
-
-
-def signed(points: float, digits: int = 1) -> str:
-    """A gain in points with its sign, and a true minus."""
-    return f"{round(points, 6):+.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def with_interval(gain: float, low: float, high: float) -> str:
-    """A gain and its interval, in points."""
-    return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
 
 
 # --- Radars ---------------------------------------------------------------------------------------

@@ -11,7 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
-from pidbook.figures import ESTIMATE, INK, LOSS, NOISE, OURS, Table, heatmap, table
+from pidbook.figures import (
+    ESTIMATE,
+    INK,
+    LOSS,
+    NOISE,
+    OURS,
+    Table,
+    heatmap,
+    signed,
+    table,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,17 +41,11 @@ def _colour(defence: str) -> str:
     return COLOURS.get(defence, INK)
 
 
-def _signed(value: float, digits: int = 1) -> str:
-    """A change with its sign; no minus before a zero."""
-    text = f"{round(float(value), digits) + 0.0:+.{digits}f}"
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
 def _interval(row: Mapping[str, Any]) -> str:
     """A gain with its interval, for a table; where no pair changed, at most 3/n is left open."""
     if row["won"] + row["lost"] == 0:
         return f"0.0 [no pair changed: at most {300 / row['n']:.1f}]"
-    return f"{row['gain']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+    return with_interval(row["gain"], row["low"], row["high"])
 
 
 def _mark(plot: Axes, row: Mapping[str, Any], y: float, colour: str, **look: Any) -> None:
@@ -253,7 +258,7 @@ def panels(
             _mark(plot, row, y, colour if shown else INK)
             place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
             weight = "bold" if shown else "normal"
-            plot.text(1, y, _signed(row["gain"]), fontsize=10, weight=weight, **place)
+            plot.text(1, y, signed(row["gain"]), fontsize=10, weight=weight, **place)
         level = f"\nbare: {bare[title]:.1f} %" if bare else ""
         plot.set_title(title + level, fontsize=11)
         plot.grid(axis="y", visible=False)
@@ -483,7 +488,7 @@ def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
         for column in columns:
             of = mine.loc[column]
             word = " gain" if of["answer"] == "gain" else ""
-            row[column] = f"{_signed(of['gain'])}{word} ({of['n']:,})"
+            row[column] = f"{signed(of['gain'])}{word} ({of['n']:,})"
             answers[name, column] = of["answer"]
         rows.append(row)
 

@@ -65,15 +65,3 @@ def of_rows(result: Mapping[str, Any], name: str) -> Paired:
     bare, bits = (answers(result, condition, "edited").astype(int) for condition in ("none", name))
     steps = np.bincount(ids, weights=bits - bare)
     return compare(steps < 0, steps > 0)
-
-
-def contrast_accuracy(result: Mapping[str, Any], name: str) -> str:
-    """Accuracy of a contender on the contrast set and on rewritten pairs, in words."""
-
-    def shares(key: str, without: str = "") -> str:
-        own, bare = (result["counts"][of][key] for of in (name, "none"))
-        right, before = (f"{100 * of['right'] / of['n']:.1f} %" for of in (own, bare))
-        return f"{right} against {before}{without} (n = {own['n']:,})"
-
-    edited, rewritten = shares("edited", " without control"), shares("counterfactual")
-    return f"{edited}, and on pairs that people rewrote {rewritten}"

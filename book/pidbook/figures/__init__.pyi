@@ -33,5 +33,8 @@ from .style import (
 )
 from .tables import (
     Table as Table,
+    gain_table as gain_table,
+    signed as signed,
     table as table,
+    with_interval as with_interval,
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 SHOWN = 12  # rows; a longer table is folded
 DASH = "\N{EN DASH}"  # where there is no number
+MINUS = "\N{MINUS SIGN}"
 _STYLES = {  # in the cells themselves, so that a notebook outside the book shows them too
     "words": "text-align:left",
     "number": "text-align:right",
@@ -140,3 +141,33 @@ def _text(value: Any, digits: int) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.{digits}f}"
     return DASH if value is None else str(value)
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign, and a true minus; 0 without one."""
+    value = round(float(value), 6)  # a half that a sum has moved by its last bits
+    text = f"{value:+.{digits}f}".replace("-", MINUS)
+    return text if round(value, digits) else text[1:]
+
+
+def with_interval(gain: float, low: float, high: float, digits: int = 1) -> str:
+    """A gain and its interval."""
+    return f"{signed(gain, digits)} [{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def gain_table(
+    gains: Any, caption: str, columns: Mapping[str, str], digits: int = 1, head: str = "points"
+) -> Table:
+    """Columns of a frame under new names, and its gain, low and high as one; folded."""
+    rows = []
+    for of in gains.to_dict("records"):
+        row = {name: _short(of[key]) for key, name in columns.items()}
+        rows.append(row | {head: with_interval(of["gain"], of["low"], of["high"], digits)})
+    return table(rows, caption, folded=True)
+
+
+def _short(value: Any) -> Any:
+    """A float in four digits; nothing where there is no number; the rest as it is."""
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else f"{value:.4g}".replace("-", MINUS)
