@@ -1,8 +1,10 @@
 """Tiny random models of every architecture and a tiny tokenizer, made in memory."""
 
-from __future__ import annotations
-
+import io
 import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
 from types import SimpleNamespace
 
@@ -24,6 +26,36 @@ VOCABULARY = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", *WORDS]
 KINDS = ("bert", "distilbert", "roberta", "opt", "gpt2", "llama", "vit")
 TEXT_KINDS = KINDS[:-1]
 DEPTH, WIDTH = 3, 16
+SIZES = {
+    "vocab_size": len(VOCABULARY), "hidden_size": WIDTH, "num_hidden_layers": DEPTH,
+    "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 40,
+    "pad_token_id": 0,
+}  # fmt: skip
+ONE_HEAD = {"num_key_value_heads": 1, "head_dim": 8}
+SIDES = {f"{part}_{name}": n for part in ("encoder", "decoder") for name, n in
+         {"attention_heads": 2, "ffn_dim": 24}.items()}  # fmt: skip
+OWN = {  # what a kind needs beside the sizes
+    "bart": SIDES, "distilbert": {"hidden_dim": 24}, "gemma": ONE_HEAD, "gemma2": ONE_HEAD,
+    "llama": {"num_key_value_heads": 2}, "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH},
+    "qwen3": ONE_HEAD, "t5": {"d_kv": 8, "d_ff": 24, "decoder_start_token_id": 0},
+    "vit": {"image_size": 8, "patch_size": 4, "num_channels": 1},
+}  # fmt: skip
+
+
+def drawn(make, *given, seed=0, **more):
+    """A model with random weights in evaluation mode, whatever was drawn before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make(*given, **more).eval()
+
+
+def make_config(kind, **changes):
+    """Settings of a small model of any kind."""
+    import transformers as tf
+
+    names = tf.AutoConfig.for_model(kind).attribute_map  # what a kind calls otherwise
+    wanted = {names.get(k, k): v for k, v in (SIZES | OWN.get(kind, {}) | changes).items()}
+    return tf.AutoConfig.for_model(kind, **wanted)
 
 
 def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
@@ -32,31 +64,20 @@ def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
 
     from pidlib.data.labels import LABELS
 
-    common = {
-        "vocab_size": len(VOCABULARY),
-        "hidden_size": WIDTH,
-        "num_hidden_layers": depth,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-        "max_position_embeddings": 40,
-        "pad_token_id": 0,
-        "initializer_range": 0.25,
-        "id2label": dict(enumerate(LABELS)),
-    }
-    own = {
-        "distilbert": {"hidden_dim": 24},
-        "opt": {"ffn_dim": 24, "word_embed_proj_dim": WIDTH, "init_std": 0.25},
-        "llama": {"num_key_value_heads": 2},
-        "vit": {"image_size": 8, "patch_size": 4, "num_channels": 1},
-    }
-    names = tf.AutoConfig.for_model(kind).attribute_map  # what a kind calls otherwise
-    wanted = {names.get(k, k): v for k, v in (common | own.get(kind, {}) | changes).items()}
-    config = tf.AutoConfig.for_model(kind, attn_implementation=attention, **wanted)
+    labels = {"id2label": dict(enumerate(LABELS)), "initializer_range": 0.25}
+    spread = {"init_std": 0.25} if kind == "opt" else {}
+    how = {"attn_implementation": attention}
+    config = make_config(kind, num_hidden_layers=depth, **how, **labels | spread | changes)
     auto = tf.AutoModelForImageClassification if kind == "vit" else None
     auto = auto or tf.AutoModelForSequenceClassification
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return auto.from_config(config, attn_implementation=attention).eval()
+    return drawn(auto.from_config, config, seed=seed, **how)
+
+
+def make_writer(kind, **changes):
+    """A random language model in evaluation mode."""
+    import transformers as tf
+
+    return drawn(tf.AutoModelForCausalLM.from_config, make_model(kind, **changes).config)
 
 
 def make_tokenizer(side="right"):
@@ -124,16 +145,25 @@ def make_reader(labels=3, **changes):
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     names = {"id2label": dict(enumerate(LABELS))} if labels == 3 else {"num_labels": labels}
     config = tf.BertConfig(**size | {"intermediate_size": 24} | names | changes)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = tf.BertForSequenceClassification(config).eval()
+    model = drawn(tf.BertForSequenceClassification, config)
     return model, tf.AutoTokenizer.from_pretrained(embedded_folder())
 
 
-def answer(model, inputs):
-    """Logits, without gradients."""
-    with torch.no_grad():
+def answer(model, inputs, control=None):
+    """Logits, without gradients; under a control, if one is given."""
+    from pidlib.evaluation.accuracy import under
+
+    with torch.no_grad(), under(control, model):
         return model(**inputs).logits
+
+
+def states(model, inputs, control=None):
+    """States, their mask and the logits, without gradients; under a control, if one is given."""
+    from pidlib.evaluation.accuracy import under
+    from pidlib.hooks import read_states
+
+    with torch.no_grad(), under(control, model):
+        return read_states(model, inputs)
 
 
 def answered(model, kind="bert", count=1, side="right"):
@@ -156,16 +186,69 @@ def hooks_left(model):
     return sum(len(getattr(module, kind)) for module in model.modules() for kind in kinds)
 
 
+def refusals(cases, error=ValueError):
+    """A test that each call is refused with the words beside it."""
+
+    @pytest.mark.parametrize(("call", "says"), cases)
+    def test(call, says):
+        with pytest.raises(error, match=says):
+            call()
+
+    return test
+
+
+def printed(code, **environment):
+    """What a Python of its own prints, which may print no error."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, env=os.environ | environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def typed(door, *words):
+    """Exit code, standard output and standard error of a command line."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(sys, "argv", ["typed", *map(str, words)])
+        with redirect_stdout(out), redirect_stderr(err):
+            door.main()
+    return stop.value.code or 0, out.getvalue(), err.getvalue()
+
+
+def write_wordnet(folder, senses):
+    """Files in WordNet's format; by part of speech, each sense with its words and its ties."""
+    licence = "  1 This is the licence, indented as in WordNet.  \n"
+    for part in ("noun", "verb", "adj", "adv"):
+        places = [0] * len(own := senses.get(part, []))
+        for _ in range(2):  # the first round tells how long the lines are
+            text, index = licence, licence
+            for k, (words, ties) in enumerate(own):
+                forms = "".join(f"{word} 0 " for word in words.split())
+                told = [(tie, places[to]) for tie, ends in ties.items() for to in ends]
+                links = "".join(f"{tie} {to:08d} {part[0]} 0000 " for tie, to in told)
+                count = f"{len(words.split()):02x}"
+                line = f"06 {part[0]} {count} {forms}{len(told):03d} {links}| a meaning  \n"
+                for word in words.replace("(a)", "").split():
+                    index += f"{word} {part[0]} 1 0 1 0 {len(text):08d}  \n"
+                places[k], text = len(text), text + f"{len(text):08d} {line}"
+        (folder / f"data.{part}").write_text(text)
+        (folder / f"index.{part}").write_text(index)
+    return folder
+
+
 class _Tiny:
     """What tests need of tiny models, under one name."""
 
     kinds, text_kinds, depth, width = KINDS, TEXT_KINDS, DEPTH, WIDTH
-    model = staticmethod(make_model)
+    config, drawn = staticmethod(make_config), staticmethod(drawn)
+    model, writer = staticmethod(make_model), staticmethod(make_writer)
     tokenizer = staticmethod(make_tokenizer)
     rows = staticmethod(make_rows)
     inputs = staticmethod(make_inputs)
     reader = staticmethod(make_reader)
-    answer = staticmethod(answer)
+    answer, states = staticmethod(answer), staticmethod(states)
     answered = staticmethod(answered)
     fit = staticmethod(fit)
     hooks_left = staticmethod(hooks_left)
@@ -175,6 +258,14 @@ class _Tiny:
 def tiny():
     """Factories such as tiny.model(kind) and tiny.rows(n), and what tests ask of models."""
     return _Tiny
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    """MiniLM and its tokenizer, which tests leave as they are."""
+    from pidlib import load_model
+
+    return load_model("minilm-nli")
 
 
 @pytest.fixture(params=KINDS)

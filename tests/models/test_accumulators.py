@@ -1,7 +1,5 @@
 """A fit that was broken off goes on, and ends with the same bits."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

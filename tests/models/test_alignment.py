@@ -7,7 +7,6 @@ import torch
 from pidbook.analysis.word_states import relative_errors, word_states
 from pidlib.attacks.outcomes import Outcome
 from pidlib.data.edits import Edit, row_hash
-from pidlib.hooks import read_states
 
 ROW = {"premise": "the dog runs in a park", "hypothesis": "a big dog runs", "label": 0}
 
@@ -30,13 +29,12 @@ def test_without_an_edit_nothing_moves(model):
         relative_errors([found], edited=True)
 
 
-def test_states_are_those_of_the_words_tokens(model):
+def test_states_are_those_of_the_words_tokens(tiny, model):
     net, tokenizer = model
     (found,) = word_states(net, tokenizer, [ROW], [outcome(("hypothesis", 2, "red cat"))])
     inputs = tokenizer([ROW["premise"]], [ROW["hypothesis"]], return_tensors="pt")
     moved = tokenizer([ROW["premise"]], ["a big red cat runs"], return_tensors="pt")
-    with torch.no_grad():
-        x, z = (torch.stack(read_states(net, i).values, 2)[0].numpy() for i in (inputs, moved))
+    x, z = (torch.stack(tiny.states(net, i).values, 2)[0].numpy() for i in (inputs, moved))
     # [CLS] the dog runs in a park [SEP] a big dog runs [SEP]
     assert found.edited.tolist() == [False] * 8 + [True, False]
     assert np.allclose(found.clean[8], x[10], atol=1e-5)

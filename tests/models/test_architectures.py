@@ -1,7 +1,5 @@
 """Blocks of every architecture by one rule, and what hooks assume of each."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import transformers as tf
@@ -9,32 +7,26 @@ from torch import nn
 
 from pidlib import PIDController
 from pidlib.hooks import find_blocks, read_states
+from tests.conftest import DEPTH, ONE_HEAD, OWN, SIDES, SIZES, WIDTH, drawn, make_config, states
 
-DEPTH, WIDTH = 3, 16
-COMMON = {
-    "vocab_size": 64, "hidden_size": WIDTH, "num_hidden_layers": DEPTH, "num_attention_heads": 2,
-    "intermediate_size": 24, "max_position_embeddings": 40, "pad_token_id": 0, "eos_token_id": 1,
-    "initializer_range": 0.2,
-}  # fmt: skip
-HEADS = {"head_dim": 8, "num_key_value_heads": 1}
-BOTH = {f"{part}_{name}": n for part in ("encoder", "decoder") for name, n in
-        {"layers": DEPTH, "attention_heads": 2, "ffn_dim": 24}.items()} | {"init_std": 0.5}  # fmt: skip
-T5 = {"d_kv": 8, "d_ff": 24, "initializer_factor": 1.0, "decoder_start_token_id": 0}
+COMMON = {"vocab_size": 64, "eos_token_id": 1, "initializer_range": 0.2}
+HEADS = ONE_HEAD
+BOTH = SIDES | {"encoder_layers": DEPTH, "decoder_layers": DEPTH, "init_std": 0.5}
 PIXELS = {"image_size": 8, "patch_size": 4, "num_channels": 3}
 KINDS = {
     "bart": BOTH, "bert": {}, "biogpt": {}, "bloom": {}, "camembert": {}, "clip_text_model": {},
     "cohere": HEADS, "convbert": {"embedding_size": WIDTH}, "deberta": {},
     "deberta-v2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
     "dinov2": PIXELS, "electra": {"embedding_size": WIDTH}, "ernie": {}, "falcon": {}, "fnet": {},
-    "gemma": HEADS, "gemma2": HEADS, "gemma3_text": HEADS,
+    "gemma": {}, "gemma2": {}, "gemma3_text": HEADS,
     "gpt_neo": {"attention_types": [[["global"], DEPTH]], "num_heads": 2}, "gpt_neox": {},
     "gptj": {"rotary_dim": 4}, "granite": {}, "mamba": {}, "mbart": BOTH,
     "mixtral": HEADS | {"num_local_experts": DEPTH},
     "mobilebert": {"true_hidden_size": WIDTH, "intra_bottleneck_size": WIDTH, "embedding_size": 16},
-    "modernbert": {}, "mpnet": {}, "mt5": T5, "olmo2": {}, "persimmon": {}, "phi": {}, "phi3": {},
-    "qwen3": HEADS, "qwen3_moe": HEADS | {"num_experts": DEPTH, "num_experts_per_tok": 2, "moe_intermediate_size": 8},
+    "modernbert": {}, "mpnet": {}, "mt5": OWN["t5"], "olmo2": {}, "persimmon": {}, "phi": {}, "phi3": {},
+    "qwen3": {}, "qwen3_moe": HEADS | {"num_experts": DEPTH, "num_experts_per_tok": 2, "moe_intermediate_size": 8},
     "rembert": {}, "roformer": {}, "siglip_vision_model": PIXELS, "smollm3": HEADS, "stablelm": HEADS,
-    "starcoder2": {}, "t5": T5, "xglm": {"ffn_dim": 24}, "xlm-roberta": {},
+    "starcoder2": {}, "t5": {"initializer_factor": 1.0}, "xglm": {"ffn_dim": 24}, "xlm-roberta": {},
 }  # fmt: skip
 UNMASKED = {"fnet", "dinov2", "siglip_vision_model"}  # these take no attention mask
 MIXING = {"convbert"}  # its convolutions read padding
@@ -43,14 +35,10 @@ SINGLE = {"fnet", "mamba"}  # a transform in single precision only; sums kept in
 
 def tiny_model(kind, **changes):
     """A random model of a type, with a classifier where the type has one."""
-    names = tf.AutoConfig.for_model(kind).attribute_map
-    wanted = {names.get(k, k): v for k, v in COMMON.items()} | KINDS.get(kind, {}) | changes
-    config = tf.AutoConfig.for_model(kind, **wanted)
+    config = make_config(kind, **COMMON | KINDS.get(kind, {}) | changes)
     auto = tf.AutoModelForSequenceClassification
     auto = auto if type(config) in auto._model_mapping else tf.AutoModel
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return auto.from_config(config).eval()
+    return drawn(auto.from_config, config)
 
 
 def inputs_of(kind):
@@ -77,16 +65,15 @@ def test_states_are_found_read_and_controlled(kind):
     model, inputs = tiny_model(kind), inputs_of(kind)
     blocks, plain = find_blocks(model), answer(model, inputs)
     assert (blocks.depth, blocks.width) == (DEPTH, WIDTH)
-    with torch.no_grad():
-        free = read_states(model, inputs, blocks).values
+    free = states(model, inputs).values
     assert len(free) == DEPTH + 1 and {x.shape[2] for x in free} == {WIDTH}
     if "input_ids" in inputs:
         assert {x.shape[:2] for x in free} == {inputs["input_ids"].shape}
     with blocks.control(lambda t, x, mask: x + torch.zeros_like(x)):
         assert torch.equal(answer(model, inputs), plain)
     push = torch.randn(WIDTH, generator=torch.Generator().manual_seed(2))
-    with torch.no_grad(), blocks.control(lambda t, x, mask: x + push, layers=[1]):
-        moved = read_states(model, inputs, blocks).values
+    with blocks.control(lambda t, x, mask: x + push, layers=[1]):
+        moved = states(model, inputs).values
         assert not torch.equal(answer(model, inputs), plain)
     assert [torch.equal(a, b) for a, b in zip(free, moved, strict=True)] == [True] * 2 + [False] * 2
 
@@ -96,9 +83,8 @@ def test_half_precision_is_read_and_controlled(kind):
     model, inputs = tiny_model(kind).to(torch.bfloat16), inputs_of(kind)
     if "pixel_values" in inputs:
         inputs["pixel_values"] = inputs["pixel_values"].to(torch.bfloat16)
-    with torch.no_grad():
-        states = read_states(model, inputs).values
-    assert {x.dtype for x in states} == {torch.bfloat16} and len(states) == DEPTH + 1
+    values = states(model, inputs).values
+    assert {x.dtype for x in values} == {torch.bfloat16} and len(values) == DEPTH + 1
 
     how = {"scheme": "P", "variance": 0.5, "c": 0}
     controller = PIDController.from_batches(model, [inputs], correct_only=False, **how)
@@ -116,8 +102,8 @@ def test_what_stands_in_padding_is_never_heard(kind):
     def control(t, x, mask):
         return x * 1.5 if mask is None else torch.where(mask, x * 1.5, x)
 
-    with torch.no_grad(), find_blocks(model).control(control):
-        batch, alone = read_states(model, inputs).values, read_states(model, short).values
+    with find_blocks(model).control(control):
+        batch, alone = states(model, inputs).values, states(model, short).values
     for x, y in zip(batch, alone, strict=True):
         assert torch.allclose(x[1:, :5], y, atol=1e-4), (x[1:, :5] - y).abs().max()
 
@@ -132,8 +118,8 @@ def test_of_an_encoder_and_a_decoder_it_is_the_encoder():
 
 
 def test_a_language_model_beside_a_tower_of_images_is_found():
-    text = COMMON | HEADS
-    vision = {name: COMMON[name] for name in ("hidden_size", "num_attention_heads")}
+    text = SIZES | COMMON | HEADS
+    vision = {name: SIZES[name] for name in ("hidden_size", "num_attention_heads")}
     vision |= PIXELS | {"num_hidden_layers": 2, "intermediate_size": 24}
     config = tf.AutoConfig.for_model("gemma3", text_config=text, vision_config=vision)
     blocks = find_blocks(tf.AutoModel.from_config(config))
@@ -158,7 +144,7 @@ def test_where_the_rule_does_not_decide_the_lists_are_named(kind, changes, lists
 
 
 def test_two_lists_that_both_fit_are_not_chosen_between():
-    text = {k: v for k, v in COMMON.items() if k != "initializer_range"}
+    text = SIZES | {"vocab_size": 64, "eos_token_id": 1}
     config = tf.CLIPConfig(text_config=text, vision_config=text | PIXELS)
     with pytest.raises(ValueError, match="give blocks='the.name'.*vision_model.encoder.layers': 3"):
         find_blocks(tf.CLIPModel(config))

@@ -1,11 +1,6 @@
 """Attacks on a small random model: same seeds, same outcomes; text rebuilt to the letter."""
 
-from __future__ import annotations
-
-import os
 import random
-import subprocess
-import sys
 from collections import OrderedDict
 from copy import deepcopy
 
@@ -24,6 +19,7 @@ from pidlib.data.edits import COLUMNS, rebuild, word_spans
 from pidlib.evaluation.accuracy import predict
 from pidlib.hooks import find_blocks
 from pidlib.io.assets import word_list
+from tests.conftest import printed, write_wordnet
 
 PAIRS = [
     ("A man in a red jacket is playing a guitar.", "A man is playing music on the street."),
@@ -168,6 +164,7 @@ def test_same_outcomes_as_the_stock_wrapper(victim, rows):
             module.p = 0.0
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0
+    assert tuple(recipes.RECIPES) == RECIPES
     stock = recipes.ta.models.wrappers.HuggingFaceModelWrapper(*victim)
     for recipe, build in recipes.RECIPES.items():
         told = []
@@ -227,8 +224,6 @@ def test_no_dropout_in_gradients_and_nothing_left_behind(tiny, victim, rows):
 
 
 def test_gradients_run_through_an_attached_control(victim, rows):
-    from pidlib.attacks.victim import Victim
-
     text = (rows[0]["premise"], rows[0]["hypothesis"])
     one = Victim(*victim)
     free = one.get_grad(text)["gradient"]
@@ -265,31 +260,12 @@ def test_words_that_no_recipe_may_change(victim):
 
 @pytest.fixture(scope="module")
 def little_wordnet(tmp_path_factory):
-    """Files in WordNet's format with two nouns of one meaning, a wider one, and adjectives."""
-    folder = tmp_path_factory.mktemp("wordnet")
-    licence = "  1 This is the licence, indented as in WordNet.  \n"
-    wide = "{at:08d} 18 n 01 animal 0 000 | a living thing  \n"
-    dog = "{at:08d} 05 n 02 dog 0 hound 0 001 @ {wide:08d} n 0000 | an animal  \n"
-    big = "{at:08d} 00 a 01 happy 0 001 & {near:08d} a 0000 | of great size  \n"
-    near = "{at:08d} 00 s 02 glad 0 cheerful(a) 0 000 | very large  \n"
-    first = len(licence)
-    nouns = licence + wide.format(at=first)
-    second = len(nouns)
-    nouns += dog.format(at=second, wide=first)
-    (folder / "data.noun").write_text(nouns)
-    (folder / "index.noun").write_text(
-        licence + f"animal n 1 0 1 0 {first:08d}  \ndog n 1 1 @ 1 0 {second:08d}  \n"
-        f"hound n 1 1 @ 1 0 {second:08d}  \n"
-    )
-    after = first + len(big.format(at=first, near=0))
-    (folder / "data.adj").write_text(
-        licence + big.format(at=first, near=after) + near.format(at=after)
-    )
-    (folder / "index.adj").write_text(licence + f"happy a 1 1 & 1 0 {first:08d}  \n")
-    for part in ("verb", "adv"):
-        (folder / f"index.{part}").write_text(licence)
-        (folder / f"data.{part}").write_text(licence)
-    return folder
+    """Two nouns of one meaning, a wider one, and adjectives."""
+    senses = {
+        "noun": [("animal", {}), ("dog hound", {"@": [0]})],
+        "adj": [("happy", {"&": [1]}), ("glad cheerful(a)", {})],
+    }
+    return write_wordnet(tmp_path_factory.mktemp("wordnet"), senses)
 
 
 def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monkeypatch):
@@ -316,9 +292,6 @@ def test_wordnet_gives_the_same_a_wider_and_a_similar_word(little_wordnet, monke
         ({"budget": 1}, "budget is 1"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 0.5}, "seed is 0.5"),
-        ({"rows": []}, "no rows"),
-        ({"rows": [{"premise": "a", "hypothesis": "b"}]}, "no label"),
-        ({"rows": [{"premise": "a", "hypothesis": "b", "label": 3}]}, "label 3"),
         ({"ids": [0, 0]}, "ids"),
         ({"ids": [-1, 0]}, "ids"),
         ({"ids": [0]}, "ids"),
@@ -329,12 +302,6 @@ def test_bad_input_is_named(victim, rows, change, told, tmp_path):
     with pytest.raises(ValueError, match=told):
         attack(*victim, **settings, log=tmp_path / "log.jsonl")
     assert not any(tmp_path.iterdir())
-
-
-def test_recipes_and_their_door_agree():
-    from pidlib.attacks import recipes
-
-    assert tuple(recipes.RECIPES) == RECIPES
 
 
 def test_stock_says_what_is_missing(victim, rows, monkeypatch):
@@ -374,7 +341,6 @@ class Many:
 @pytest.mark.data
 def test_ppdb_candidates_are_inflected_and_exclude_opposites(real_data):
     from pidlib.attacks.inflections import tags
-    from pidlib.attacks.synonyms import candidates
 
     source = candidates("ppdb")
     assert "automobile" in source.synonyms("car")
@@ -396,7 +362,7 @@ def test_ppdb_candidates_are_inflected_and_exclude_opposites(real_data):
     assert sum(len(near.synonyms(word)) for word in ("street", "happy", "large")) > 0
 
 
-def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):
+def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path, monkeypatch):
     code = (
         "import os; before = dict(os.environ)\n"
         "from pidlib.attacks.offline import CACHES, load_textattack\n"
@@ -405,16 +371,11 @@ def test_textattack_loads_quietly_and_leaves_the_environment_alone(tmp_path):
         "print([c for c in CACHES if os.environ.get(c) != before.get(c)])\n"
         "print(sorted(p.name for p in __import__('pathlib').Path.home().iterdir()))"
     )
-    kept = {k: v for k, v in os.environ.items() if k not in {"TA_CACHE_DIR", "XDG_CACHE_HOME"}}
-    home = {"HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path / ".config")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=kept | home
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert done.stderr == ""
-    assert len(lines) == 2 and lines[0] == "[]"
-    assert set(eval(lines[1])) <= {".cache", ".config"}
+    for name in ("TA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    told = printed(code, HOME=str(tmp_path), MPLCONFIGDIR=str(tmp_path / ".config"))
+    changed, left = told.splitlines()
+    assert changed == "[]" and set(eval(left)) <= {".cache", ".config"}
 
 
 @pytest.mark.parametrize("recipe", GREEDY)

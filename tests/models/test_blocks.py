@@ -1,7 +1,5 @@
 """States are the blocks' inputs and outputs, for each architecture and attention."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
@@ -38,8 +36,7 @@ def state(call):
 def test_states_are_inputs_of_the_blocks_and_the_last_output(tiny, kind, attention):
     model, inputs = tiny.model(kind, attention), tiny.inputs(kind)
     calls, outputs, result = recorded(model, inputs)
-    with torch.no_grad():
-        states = read_states(model, inputs)
+    states = tiny.states(model, inputs)
     assert len(states.values) == tiny.depth + 1
     for seen, call in zip(states.values[:-1], calls, strict=True):
         assert torch.equal(seen, state(call))
@@ -48,27 +45,13 @@ def test_states_are_inputs_of_the_blocks_and_the_last_output(tiny, kind, attenti
     assert tiny.hooks_left(model) == 0
 
 
-def test_first_state_is_the_embedding_and_last_is_before_the_final_norm(tiny):
-    model, inputs = tiny.model("gpt2"), tiny.inputs("gpt2")
-    with torch.no_grad():
-        states = read_states(model, inputs)
-        hidden = model(**inputs, output_hidden_states=True).hidden_states
-        normed = model.transformer.ln_f(states.values[-1])
-    for seen, given in zip(states.values[:-1], hidden[:-1], strict=True):
-        assert torch.equal(seen, given)
-    assert torch.equal(hidden[-1], normed)
-    assert not torch.allclose(hidden[-1], states.values[-1], atol=1e-2)
-
-
 def test_mask_is_the_models_own_and_without_one_all_tokens_are_real(tiny, text_kind):
     for side in ("left", "right"):
         inputs = tiny.inputs(text_kind, side=side)
         mask = inputs["attention_mask"].bool()
-        with torch.no_grad():
-            assert torch.equal(read_states(tiny.model(text_kind), inputs).mask, mask)
+        assert torch.equal(tiny.states(tiny.model(text_kind), inputs).mask, mask)
     del inputs["attention_mask"]
-    with torch.no_grad():
-        assert read_states(tiny.model(text_kind), inputs).mask.all()
+    assert tiny.states(tiny.model(text_kind), inputs).mask.all()
 
 
 def test_control_matches_stepping_by_hand(tiny, kind, attention):
@@ -89,8 +72,7 @@ def test_control_matches_stepping_by_hand(tiny, kind, attention):
             x = first(output)
         with found.control(lambda t, x, mask: x - x @ matrices[t]):
             states = read_states(model, inputs)
-    for expected, seen in zip([*arriving, x], states.values, strict=True):
-        assert torch.allclose(expected, seen, atol=1e-6)
+    torch.testing.assert_close([*arriving, x], [*states.values], rtol=1e-5, atol=1e-6)
     assert tiny.hooks_left(model) == 0
 
 

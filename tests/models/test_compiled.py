@@ -1,7 +1,5 @@
 """Compiled models: controlled while the context lasts, bare after it, others left alone."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -35,11 +33,6 @@ def pushed(model, size=0.5):
     return find_blocks(model).control(push)
 
 
-def answer(model, inputs):
-    with torch.no_grad():
-        return model(**inputs).logits
-
-
 def close(a, b):
     torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
 
@@ -48,9 +41,9 @@ def close(a, b):
 def test_a_control_is_seen_by_compiled_code_and_leaves_others_alone(tiny, way):
     model, inputs = tiny.model("bert", depth=2), tiny.inputs("bert")
     other, counting, counted = tiny.model("bert", depth=2, seed=1), Counting(), Counting()
-    bare, wanted_other = answer(model, inputs), answer(other, inputs)
+    bare, wanted_other = tiny.answer(model, inputs), tiny.answer(other, inputs)
     with pushed(model):
-        wanted = answer(model, inputs)
+        wanted = tiny.answer(model, inputs)
     compiled, beside = model, torch.compile(other, backend=counted)
     if way == "torch.compile":
         compiled = torch.compile(model, backend=counting)
@@ -59,18 +52,18 @@ def test_a_control_is_seen_by_compiled_code_and_leaves_others_alone(tiny, way):
     else:
         for block in find_blocks(model).modules:
             block.compile(backend=counting)
-    close(answer(compiled, inputs), bare)
-    close(answer(beside, inputs), wanted_other)
+    close(tiny.answer(compiled, inputs), bare)
+    close(tiny.answer(beside, inputs), wanted_other)
     before, others = counting.count, counted.count
     assert before and others
     for size in (0.5, 0.25, 0.5):
         with pushed(model, size):
-            seen = answer(compiled, inputs)
+            seen = tiny.answer(compiled, inputs)
             assert not torch.allclose(seen, bare, atol=1e-3)
-            close(answer(beside, inputs), wanted_other)
+            close(tiny.answer(beside, inputs), wanted_other)
             close(read_states(compiled, inputs).logits, seen)
         within = counting.count
-        close(answer(compiled, inputs), bare)
+        close(tiny.answer(compiled, inputs), bare)
         assert counting.count == within  # what was compiled before is valid again
     close(seen, wanted)
     assert counting.count > before
@@ -81,28 +74,28 @@ def test_code_made_under_control_serves_the_next_control_too(tiny):
     """torch.compile gives a code up after `recompile_limit` versions of it."""
     model, inputs, counting = tiny.model("distilbert", depth=1), tiny.inputs("bert"), Counting()
     compiled = torch.compile(model, backend=counting, fullgraph=True)
-    answer(compiled, inputs)
+    tiny.answer(compiled, inputs)
     for k in range(torch._dynamo.config.recompile_limit + 4):
         with pushed(model, size=0.1 * k):
-            wanted = answer(model, inputs)
-            close(answer(compiled, inputs), wanted)
+            wanted = tiny.answer(model, inputs)
+            close(tiny.answer(compiled, inputs), wanted)
     assert counting.count == 3  # bare, under control, and with any size
     rows = {"correct_only": False, "variance": 0.5, "c": 0.1}
     for law in ("averaged", "averaged", "residual", "averaged", "residual"):
         control = PIDController.fit(model, tiny.tokenizer(), tiny.rows(12), law=law, **rows)
         with control.attached(model):
-            close(answer(compiled, inputs), answer(model, inputs))
+            close(tiny.answer(compiled, inputs), tiny.answer(model, inputs))
     assert counting.count == 5
 
 
 def test_a_reading_compiles_nothing_and_keeps_what_is_compiled(tiny):
     model, inputs, counting = tiny.model("bert", depth=2), tiny.inputs("bert"), Counting()
     compiled = torch.compile(model, backend=counting)
-    answer(compiled, inputs)
+    tiny.answer(compiled, inputs)
     before = counting.count
     with torch.no_grad(), find_blocks(model).reading() as states:
         compiled(**inputs)
     assert len(states) == 3
     close(torch.stack(states), torch.stack(read_states(model, inputs).values))
-    answer(compiled, inputs)
+    tiny.answer(compiled, inputs)
     assert counting.count == before

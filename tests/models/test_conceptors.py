@@ -1,7 +1,5 @@
 """Conceptors: the closed form, their AND, the length that is asked for, and a clean model after."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Fit, attach, look into and keep a controller, on tiny models of every architecture."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace
@@ -62,12 +60,9 @@ def formula(controller, law):
 def check_formula(tiny, kind, attention, scheme, law):
     model, controller = fitted(tiny, kind, attention, scheme=scheme, law=law)
     inputs = tiny.inputs(kind, seed=50)
-    with torch.no_grad():
-        base = read_states(model, inputs)
-        with find_blocks(model).control(begin=lambda: formula(controller, law)):
-            expected = read_states(model, inputs)
-        with controller.attached(model):
-            seen = read_states(model, inputs)
+    base, seen = (tiny.states(model, inputs, of) for of in (None, controller))
+    with find_blocks(model).control(begin=lambda: formula(controller, law)):
+        expected = tiny.states(model, inputs)
     for a, b in zip(expected.values, seen.values, strict=True):
         assert torch.allclose(a, b, atol=2e-4)
     assert torch.allclose(expected.logits, seen.logits, atol=2e-4)
@@ -143,19 +138,16 @@ def test_other_weights_are_refused_by_name(tiny, kind):
 def test_a_copy_in_another_number_type_is_known(tiny, dtype):
     model, controller = fitted(tiny)
     inputs = tiny.inputs("bert", seed=50)
-    with controller.attached(model):
-        expected = tiny.answer(model, inputs)
+    expected = tiny.answer(model, inputs, controller)
     twin = copy.deepcopy(model).to(dtype)
-    with controller.attached(twin):
-        seen = tiny.answer(twin, inputs)
+    seen = tiny.answer(twin, inputs, controller)
     assert seen.dtype == dtype
     assert torch.allclose(seen.float(), expected, atol=1e-5 if dtype == torch.float64 else 0.1)
     if dtype != torch.float64:
         with torch.no_grad():
             next(find_blocks(twin).modules[2].parameters()).view(-1)[0] += 0.5
         with pytest.raises(ValueError, match="layer.2"):
-            with controller.attached(twin):
-                pass
+            tiny.answer(twin, inputs, controller)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -188,8 +180,7 @@ def test_fit_takes_real_tokens_of_correct_rows_only(tiny, kind, side):
     width, sums, tokens, correct = tiny.width, {}, 0, 0
     for row in rows:
         inputs = tokenizer(row["premise"], row["hypothesis"], return_tensors="pt")
-        with torch.no_grad():
-            values, _, answer = read_states(model, inputs)
+        values, _, answer = tiny.states(model, inputs)
         if int(answer.argmax()) != row["label"]:
             continue
         correct, tokens = correct + 1, tokens + values[0].shape[1]
@@ -222,8 +213,7 @@ def test_residual_law_leaves_clean_trajectories_alone_and_the_static_one_does_no
         other = {"input_ids": torch.tensor([[1, 6, 9, 2]])}
         moved = tiny.answer(model, other)
     assert not torch.allclose(moved, tiny.answer(model, other), atol=1e-2)
-    with controller.attached(model):
-        assert not torch.allclose(tiny.answer(model, inputs), base, atol=1e-2)
+    assert not torch.allclose(tiny.answer(model, inputs, controller), base, atol=1e-2)
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -320,12 +310,9 @@ def test_gradients_after_inference_mode(tiny):
 def test_autocast_to_bfloat16(tiny, kind):
     model, controller = fitted(tiny, kind)
     inputs = tiny.inputs(kind, seed=50)
-    with controller.attached(model):
-        expected = tiny.answer(model, inputs)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            seen = read_states(model, inputs)
-    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
-        plain = read_states(model, inputs)
+    expected = tiny.answer(model, inputs, controller)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        seen, plain = (tiny.states(model, inputs, of) for of in (controller, None))
     assert [x.dtype for x in seen.values] == [x.dtype for x in plain.values]
     assert torch.allclose(seen.logits.float(), expected, atol=0.15)
 
@@ -338,25 +325,10 @@ def test_retune_is_a_fit_with_those_settings(tiny):
     two = PIDController.fit(model, tokenizer, rows, **changed)
     assert one.layers == two.layers == (0, 2)
     inputs = tiny.inputs("bert", seed=50)
-    with one.attached(model):
-        expected = tiny.answer(model, inputs)
-    with two.attached(model):
-        assert torch.equal(tiny.answer(model, inputs), expected)
+    expected = tiny.answer(model, inputs, one)
+    assert torch.equal(tiny.answer(model, inputs, two), expected)
     with pytest.raises(TypeError, match="unknown settings"):
         one.retune(threshold=0.5)
-
-
-def test_only_listed_layers_are_controlled(tiny, kind):
-    model, controller = fitted(tiny, kind, layers=[1])
-    inputs = tiny.inputs(kind, seed=50)
-    with torch.no_grad():
-        base = read_states(model, inputs).values
-        with controller.attached(model):
-            seen = read_states(model, inputs).values
-    assert torch.equal(base[0], seen[0])
-    assert torch.equal(base[1], seen[1])
-    assert not torch.allclose(base[2], seen[2], atol=1e-3)
-    assert [row.controlled for row in controller.diagnose().rows] == [False, True, False]
 
 
 @pytest.mark.parametrize(("kind", "blocks"), list(PUBLISHED))
@@ -378,8 +350,7 @@ def test_diagnosis_agrees_with_the_states_themselves(tiny):
     model, controller = fitted(tiny, scheme="PD")
     energy = torch.zeros(3, 4, dtype=torch.float64)
     for batch in stream(tiny, "bert", model):
-        with torch.no_grad():
-            values, mask, answer = read_states(model, batch.inputs)
+        values, mask, answer = tiny.states(model, batch.inputs)
         mask = mask & (answer.argmax(-1) == batch.labels)[:, None]
         for t in range(3):
             x = values[t][mask].double()
@@ -405,10 +376,8 @@ def test_keep_saves_directions_and_bars_larger_thresholds(tiny):
     _, full = fitted(tiny, model=model)
     assert small.bases.vectors["P"].shape[-1] < tiny.width
     inputs = tiny.inputs("bert", seed=50)
-    with full.attached(model):
-        expected = tiny.answer(model, inputs)
-    with small.attached(model):
-        assert torch.allclose(tiny.answer(model, inputs), expected, atol=1e-5)
+    expected = tiny.answer(model, inputs, full)
+    assert torch.allclose(tiny.answer(model, inputs, small), expected, atol=1e-5)
     with pytest.raises(ValueError, match="larger keep"):
         small.retune(variance=1.0).diagnose()
 
@@ -421,10 +390,8 @@ def test_saved_and_read_again(tiny, tmp_path, change):
     assert again.summary() == controller.summary()
     assert again.bases.origin == controller.bases.origin
     inputs = tiny.inputs("bert", seed=50)
-    with controller.attached(model):
-        expected = tiny.answer(model, inputs)
-    with again.attached(model):
-        assert torch.equal(tiny.answer(model, inputs), expected)
+    expected = tiny.answer(model, inputs, controller)
+    assert torch.equal(tiny.answer(model, inputs, again), expected)
 
 
 def test_saving_again_replaces_the_old_controller_or_leaves_it_whole(tiny, tmp_path, monkeypatch):

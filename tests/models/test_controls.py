@@ -1,7 +1,5 @@
 """Controls that ship: found, of the adapter that ships, refused elsewhere."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -9,15 +7,10 @@ import pytest
 
 import pidlib.estimation.pretrained as door
 from pidbook.evaluation.trial_results import stored_rows
-from pidlib import load_model, load_nli
+from pidlib import load_nli
 from pidlib.estimation.pretrained import controls, fit_record, load_control
 from pidlib.evaluation.accuracy import right_answers
 from pidlib.models import training_record
-
-
-@pytest.fixture(scope="module")
-def model():
-    return load_model("minilm-nli")
 
 
 def test_a_control_is_of_the_adapter_that_ships_and_says_what_it_learnt_from():
@@ -28,20 +21,20 @@ def test_a_control_is_of_the_adapter_that_ships_and_says_what_it_learnt_from():
         assert record["data"]["licence"] and record["command"].startswith("python -m pidlib")
 
 
-def test_it_brings_back_attacked_text_that_it_never_saw(model, request):
+def test_it_brings_back_attacked_text_that_it_never_saw(minilm, request):
     rows = load_nli("captions", split="test", n=1000)
     results = request.config.rootpath / "book" / "results"
     attacked = stored_rows(rows, "captions", "textbugger", results, "minilm-nli")[:100]
     clean = rows.select(range(100))
-    bare = [right_answers(*model, part).mean() for part in (clean, attacked)]
-    with load_control("minilm-nli-terminal", model.model).attached(model.model):
-        held = [right_answers(*model, part).mean() for part in (clean, attacked)]
+    bare = [right_answers(*minilm, part).mean() for part in (clean, attacked)]
+    with load_control("minilm-nli-terminal", minilm.model).attached(minilm.model):
+        held = [right_answers(*minilm, part).mean() for part in (clean, attacked)]
     assert held[1] > bare[1] + 0.1 and held[0] > bare[0] - 0.1
 
 
-def test_another_model_adapter_or_name_is_refused(model, tiny, tmp_path, monkeypatch):
+def test_another_model_adapter_or_name_is_refused(minilm, tiny, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="unknown control 'x'; known"):
-        load_control("x", model.model)
+        load_control("x", minilm.model)
     with pytest.raises(ValueError, match=r"give load_model\('minilm-nli'\)"):
         load_control("minilm-nli-terminal", tiny.model("bert"))
     shutil.copytree(door.CONTROLS, tmp_path / "controls")
@@ -49,4 +42,4 @@ def test_another_model_adapter_or_name_is_refused(model, tiny, tmp_path, monkeyp
     card.write_text(json.dumps(fit_record() | {"adapter_sha256": "0" * 64}))
     monkeypatch.setattr(door, "CONTROLS", tmp_path / "controls")
     with pytest.raises(ValueError, match="another training of 'minilm-nli'"):
-        load_control("minilm-nli-terminal", model.model)
+        load_control("minilm-nli-terminal", minilm.model)

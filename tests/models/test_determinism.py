@@ -1,19 +1,13 @@
 """The same seed gives the same bytes on one machine; what may differ stays within a tolerance."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from pidlib import PIDController, load_model, load_nli
+from pidlib import PIDController, load_nli
+from pidlib.data.batches import encode
 from pidlib.data.perturbations import RandomEdits
 from pidlib.estimation.estimator import Estimator
 from pidlib.io.files import sha256
-
-
-@pytest.fixture(scope="module")
-def model():
-    return load_model("minilm-nli")
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +16,8 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def plain(model, rows):
-    return PIDController.fit(*model, rows, terms="PID")
+def plain(minilm, rows):
+    return PIDController.fit(*minilm, rows, terms="PID")
 
 
 def saved(controller, folder):
@@ -31,38 +25,32 @@ def saved(controller, folder):
     return {path.name: sha256(path) for path in folder.iterdir()}
 
 
-def test_the_same_fit_gives_the_same_bytes(model, rows, plain, tmp_path):
-    again = PIDController.fit(*model, rows, terms="PID")
+def test_the_same_fit_gives_the_same_bytes(minilm, rows, plain, tmp_path):
+    again = PIDController.fit(*minilm, rows, terms="PID")
     assert saved(plain, tmp_path / "p0") == saved(again, tmp_path / "p1")
     for rule in ("regression", "terminal"):
         settings = {"rule": rule, "layers": [0, 1], "seed": 3}
         few, typos = rows.select(range(8)), RandomEdits("typos")
-        once, again = (Estimator.fit(*model, few, typos, **settings) for _ in range(2))
+        once, again = (Estimator.fit(*minilm, few, typos, **settings) for _ in range(2))
         assert saved(once, tmp_path / f"{rule}-1") == saved(again, tmp_path / f"{rule}-2")
-        other = Estimator.fit(*model, few, typos, **(settings | {"seed": 4}))
+        other = Estimator.fit(*minilm, few, typos, **(settings | {"seed": 4}))
         assert saved(other, tmp_path / f"{rule}-3") != saved(once, tmp_path / f"{rule}-1")
 
 
-def answers(model, rows, controller):
-    first, second = list(rows["premise"][:32]), list(rows["hypothesis"][:32])
-    inputs = model.tokenizer(first, second, padding=True, return_tensors="pt")
-    with torch.no_grad(), controller.attached(model.model):
-        return model.model(**inputs).logits
-
-
-def test_batch_size_order_and_threads_change_rounding_only(model, rows, plain):
+def test_batch_size_order_and_threads_change_rounding_only(tiny, minilm, rows, plain):
     """Sums in another order: eigenvalues to 1e-5 of the largest, logits to 1e-3, ranks equal."""
-    wanted, ranks = answers(model, rows, plain), plain.diagnose().records()
+    inputs, ranks = encode(minilm.tokenizer, rows.select(range(32))), plain.diagnose().records()
     threads = torch.get_num_threads()
     backwards = rows.select(range(len(rows))[::-1])
     try:
         torch.set_num_threads(3 - min(threads, 2))
-        other = PIDController.fit(*model, backwards, terms="PID", batch_size=7)
+        other = PIDController.fit(*minilm, backwards, terms="PID", batch_size=7)
     finally:
         torch.set_num_threads(threads)
     for term, values in plain.bases.values.items():
         scale = values.max(-1, keepdim=True).values
         assert ((values - other.bases.values[term]).abs() <= 1e-5 * scale).all()
-    assert (answers(model, rows, other) - wanted).abs().max() < 1e-3
+    one, two = (tiny.answer(minilm.model, inputs, of) for of in (plain, other))
+    assert (one - two).abs().max() < 1e-3
     for one, two in zip(ranks, other.diagnose().records(), strict=True):
         assert [one[f"rank {i}"] for i in "PID"] == [two[f"rank {i}"] for i in "PID"]

@@ -1,7 +1,5 @@
 """Models from packages: pieces joined, GGUF converted, and all that can be wrong with either."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -21,7 +19,6 @@ from safetensors.torch import load_file, save
 from pidlib.io import embedded
 from pidlib.io.embedded import CARD, EMBEDDED, MPNET, SMOLLM2, Embedded, embedded_folder, presence
 from pidlib.io.files import sha256
-from pidlib.models import load_model
 
 WEIGHTS = save({"weight": torch.arange(6.0)})
 EXTRA = {
@@ -272,16 +269,3 @@ def test_a_gguf_file_that_splits_text_by_an_unknown_rule_is_refused(tmp_path, ca
     with pytest.raises(ValueError, match="tiny.gguf names the pre-tokenizer 'llama-bpe'; known"):
         embedded_folder("tiny")
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
-
-
-def test_smollm2_speaks_and_its_turns_begin_and_end():
-    model, tokenizer = load_model("smollm2")
-    assert not model.training and model.config.num_hidden_layers == 30
-    ask = [{"role": "user", "content": "What is the capital of France?"}]
-    told = {"add_generation_prompt": True, "return_dict": True, "return_tensors": "pt"}
-    turn = tokenizer.apply_chat_template(ask, **told)
-    out = model.generate(**turn, max_new_tokens=12, do_sample=False)[0]
-    text = tokenizer.decode(out[turn.input_ids.shape[1] :])
-    assert "Paris" in text and text.endswith("<|im_end|>")
-    text = "A man in 2024, and  don't."
-    assert tokenizer.decode(tokenizer(text).input_ids) == text

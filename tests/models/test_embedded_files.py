@@ -1,7 +1,5 @@
 """Each embedded model is loaded as its own files say, item by item."""
 
-from __future__ import annotations
-
 import json
 from importlib import metadata
 from pathlib import Path

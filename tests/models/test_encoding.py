@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pidbook.estimation import AgreedCandidates, NormalisedTokenizer, SynonymEncoding, word_counts
-from pidlib import load_model, load_nli
+from pidlib import load_nli
 from pidlib.attacks import candidates
 from pidlib.attacks.attack import attack
 from pidlib.attacks.outcomes import transfer_rows
@@ -21,9 +21,8 @@ def mended(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def victim():
-    model, tokenizer = load_model("minilm-nli")
-    return model, NormalisedTokenizer(tokenizer, mended)
+def victim(minilm):
+    return minilm.model, NormalisedTokenizer(minilm.tokenizer, mended)
 
 
 def test_words_of_a_group_are_written_alike():

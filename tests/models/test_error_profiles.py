@@ -1,7 +1,5 @@
 """Theorem 1 beside real errors, and blocks as matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

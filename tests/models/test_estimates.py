@@ -1,7 +1,5 @@
 """Words as units, and the Wiener law fitted state by state."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -10,20 +8,14 @@ from pidlib.data.alignment import paired_units
 from pidlib.data.edits import Edit
 from pidlib.data.perturbations import RandomEdits, perturbed_rows
 from pidlib.estimation.layerwise import closed_form, fit_estimates
-from pidlib.hooks import find_blocks, read_states
+from pidlib.hooks import find_blocks
 from pidlib.laws import StaticLaw
-from pidlib.models import load_model
 from pidlib.theory.wiener import wiener_map
 
 ROWS = [
     {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside."},
     {"premise": "Dogs run.", "hypothesis": "Animals are moving fast here."},
 ]
-
-
-@pytest.fixture(scope="module")
-def real():
-    return load_model("minilm-nli")
 
 
 def fit(tiny, rows, perturb, layers, rule="regression", rho=0.5, kind="bert", **more):
@@ -37,8 +29,8 @@ def unchanged(row, random):
     return row
 
 
-def test_units_are_words_and_the_models_own_tokens(real):
-    model, tokenizer = real
+def test_units_are_words_and_the_models_own_tokens(minilm):
+    model, tokenizer = minilm
     edits = [(("hypothesis", 3, "outsidde"),), (("premise", 0, "Do gs"), ("hypothesis", 3, ""))]
     (changed, _), (second, _) = (
         perturbed_rows([row], lambda r, g, e=e: list(e))[0]
@@ -69,9 +61,8 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     changed = perturbed_rows(rows, perturb)
     clean, moved = paired_units(tokenizer, rows, [e for _, e in changed], [r for r, _ in changed])
     both = clean.whole & moved.whole
-    with torch.no_grad():
-        x = clean.means(read_states(model, clean.inputs).values[0])[both].numpy()
-        z = moved.means(read_states(model, moved.inputs).values[0])[both].numpy() - x
+    x = clean.means(tiny.states(model, clean.inputs).values[0])[both].numpy()
+    z = moved.means(tiny.states(model, moved.inputs).values[0])[both].numpy() - x
     assert len(x) > 300  # so many that shrinkage is small
     expected = wiener_map(np.cov(x.T, bias=True), z.T @ z / len(z), 0.7 / 1.7, x.mean(0))
     # the map matters where states are; the one direction that normalisation empties is free
@@ -79,6 +70,9 @@ def test_the_first_state_gets_the_rule_from_its_own_moments(tiny):
     assert np.linalg.norm(gap) < 0.05 * np.linalg.norm(x - x.mean(0))
     mean = torch.from_numpy(x.mean(0))
     assert torch.allclose(made[0].A @ mean + made[0].b, mean, atol=1e-5)
+    error = ((x + z) @ made[0].A.numpy().T + made[0].b.numpy() - x) ** 2
+    told, wanted = made[0].fit, [(z**2).sum(1).mean(), error.sum(1).mean()]
+    assert np.allclose([told.before, told.after], wanted, rtol=1e-4) and told.words == len(x)
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "opt"])
@@ -128,8 +122,7 @@ def test_padding_on_the_left_makes_no_change(tiny):
 
     (a, _), (b, edits) = perturbed_rows(rows, second)
     clean, moved = paired_units(tokenizer, rows, [(), edits], [a, b])
-    with torch.no_grad():
-        x, p = (u.means(read_states(model, u.inputs).values[1]) for u in (clean, moved))
+    x, p = (u.means(tiny.states(model, u.inputs).values[1]) for u in (clean, moved))
     words = slice(0, int((clean.owner[0] >= 0).sum()))
     assert torch.allclose(x[words], p[words], atol=1e-6)
 

@@ -1,9 +1,7 @@
 """A recorded trial from end to end on a few captions, and the command line around it."""
 
 import json
-import sys
 
-import numpy as np
 import pytest
 
 from experiments import __main__ as door
@@ -12,17 +10,11 @@ from experiments.run_trial import RunningTrial, record
 from experiments.trial import Cell, Trial
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import (
-    ADAPTIVE,
-    answers,
-    gains_over_none,
-    proportions,
-    stored_rows,
-)
-from pidlib.attacks import RECIPES, attack_table
+from pidbook.evaluation.trial_results import ADAPTIVE, answers, proportions, stored_rows
+from pidlib.attacks import attack_table
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.data.nli import load_nli
-from pidlib.evaluation.statistics import compare
+from tests.conftest import typed
 
 pytestmark = pytest.mark.usefixtures("small_fits")
 
@@ -83,18 +75,6 @@ def test_the_attacked_model_is_wrong_where_the_attack_succeeded(run):
         assert right.tolist() == [o.status == "failed" for o in log.outcomes]
         assert "P-D control" in log.header["configuration"]["about"]["control"]
         assert log.header["configuration"]["hooked"]
-
-
-def test_paired_gains_come_from_the_examples(run):
-    _, result, _ = run
-    gains = gains_over_none(result, "P-D 99 %")
-    first, second = (answers(result, k, "clean") for k in ("none", "P-D 99 %"))
-    assert gains["clean"] == compare(np.array(first), np.array(second))
-    assert gains["adaptive a2t"].n == 4
-    with pytest.raises(ValueError, match="no condition 'D'"):
-        gains_over_none(result, "D")
-    with pytest.raises(ValueError, match="no set 'textbugger'"):
-        answers(result, "none", "textbugger")
 
 
 def test_a_fair_trial_out_of_a_result(run):
@@ -172,20 +152,6 @@ def test_a_judged_set_of_another_configuration_is_not_taken(run):
         place.write_bytes(kept)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"n": 0}, "n = 0"),
-        ({"n": 9, "clean": 5}, "clean = 5"),
-        ({"recipes": ("deepfool",)}, f"unknown recipe 'deepfool'.*{RECIPES[0]}"),
-        ({"adaptive": (("PD", 0.5),)}, "not among the controls"),
-    ],
-)
-def test_impossible_trials_are_refused(change, told):
-    with pytest.raises(ValueError, match=told):
-        Trial(**change)
-
-
 def test_the_parts_of_a_trial_are_its_attacks_and_the_verdict():
     assert Trial(recipes=()).cells == () and Trial(recipes=()).parts == ("judge",)
     assert Cell(ADAPTIVE, "pso") in Trial(adaptive=(("PD", 0.99),)).cells
@@ -224,7 +190,7 @@ def test_a_log_of_the_recorded_trial_broken_off_goes_on(cell, of, tmp_path, requ
         running.attack(cell)
 
 
-def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsys, tmp_path):
+def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, tmp_path):
     monkeypatch.delenv("PIDLIB_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     cases = {
@@ -234,9 +200,6 @@ def test_mistakes_on_the_command_line_end_with_2_and_one_line(monkeypatch, capsy
         "run vision-cnn": "vision-cnn was measured once and has left the tree; to run it again",
     }
     for words, message in cases.items():
-        monkeypatch.setattr(sys, "argv", ["experiments", *words.split()])
-        with pytest.raises(SystemExit) as stop:
-            door.main()
-        assert stop.value.code == 2
-        assert message in capsys.readouterr().err
+        code, _, told = typed(door, *words.split())
+        assert code == 2 and message in told
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]

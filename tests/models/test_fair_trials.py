@@ -2,16 +2,17 @@
 
 import re
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from datasets import Dataset
 
+from contents import ROOT
 from pidbook.estimation import SynonymEncoding
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
+from pidlib.data.batches import encode
 from pidlib.evaluation.accuracy import predict
 from pidlib.evaluation.exact import choices
 from pidlib.evaluation.fair_trial import FairTrial, fair_trial
@@ -19,10 +20,7 @@ from pidlib.evaluation.placebos import PLACEBO_KINDS, Placebo
 from pidlib.evaluation.statistics import bootstrap, compare, conclude
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
-
-WORDS = "the a man woman dog cat sits runs sleeps eats on in street park red big".split()
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import WORDS
 
 
 class Swap:
@@ -35,11 +33,7 @@ class Swap:
 @pytest.fixture(scope="module")
 def fitted(tiny):
     """Return a tiny BERT, its tokenizer, rows it answers rightly, and a control."""
-    model, tokenizer, random = tiny.model("bert"), tiny.tokenizer(), np.random.default_rng(0)
-    rows = [
-        {part: " ".join(random.choice(WORDS, n)) for part, n in (("premise", 6), ("hypothesis", 4))}
-        for _ in range(24)
-    ]
+    model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
     answers = predict(model, tokenizer, rows)
     rows = [row | {"label": int(k)} for row, k in zip(rows, answers, strict=True)]
     return model, tokenizer, rows, PIDController.fit(model, tokenizer, rows, variance=0.8)
@@ -48,8 +42,7 @@ def fitted(tiny):
 @pytest.fixture(scope="module")
 def batch(fitted):
     _, tokenizer, rows, _ = fitted
-    text = [r["premise"] for r in rows[:5]], [r["hypothesis"] for r in rows[:5]]
-    return dict(tokenizer(*text, padding=True, return_tensors="pt"))
+    return dict(encode(tokenizer, rows[:5]))
 
 
 @pytest.mark.parametrize("kind", PLACEBO_KINDS)
@@ -77,18 +70,14 @@ def test_the_same_seed_gives_the_same_answers_and_another_does_not(tiny, fitted,
     model, _, _, controller = fitted
     for kind in ("noise", "rotation"):
         one, again, other = (Placebo(controller, kind, seed) for seed in (1, 1, 2))
-        found = []
-        for placebo in (one, one, again, other):
-            with placebo.attached(model):
-                found.append(tiny.answer(model, batch))
+        found = [tiny.answer(model, batch, of) for of in (one, one, again, other)]
         assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
         assert not torch.allclose(found[0], found[3])
 
 
 def test_instead_of_the_control_the_control_itself_changes_nothing(tiny, fitted, batch):
     model, _, _, controller = fitted
-    with controller.attached(model):
-        one = tiny.answer(model, batch)
+    one = tiny.answer(model, batch, controller)
     with controller.attached(model, instead=lambda t, u, mask: u):
         assert torch.allclose(tiny.answer(model, batch), one, atol=1e-5)
     with controller.attached(model, instead=lambda t, u, mask: 0 * u):
@@ -272,8 +261,7 @@ def test_the_defence_of_the_page_on_defences_goes_through_a_trial(tiny, fitted, 
         return 0 * u
 
     bare = tiny.answer(model, batch)
-    with defence.attached(model):
-        assert not torch.equal(tiny.answer(model, batch), bare)
+    assert not torch.equal(tiny.answer(model, batch, defence), bare)
     with defence.attached(model, instead):
         assert torch.equal(tiny.answer(model, batch), bare)
     assert torch.equal(tiny.answer(model, batch), bare)  # and leaves nothing behind

@@ -3,8 +3,6 @@
 Small work is taken up from every state that its files go through; a fit is really killed.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import signal

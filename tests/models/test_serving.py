@@ -1,7 +1,5 @@
 """The server of *How to run it*: many requests at once, each answered as it is alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -40,17 +38,13 @@ def asked(address, text):
         return json.load(answer)
 
 
-def alone(model, tokenizer, controller, text):
-    with torch.inference_mode(), controller.attached(model):
-        return model(**tokenizer(text, return_tensors="pt")).logits.softmax(-1)[0].tolist()
-
-
 def test_requests_at_once_and_when_the_server_is_stopped_are_answered_as_each_alone(tiny):
     model, tokenizer = tiny.model("bert"), tiny.tokenizer()
     control = tiny.fit(model)
     long = [" ".join(WORDS[k % 5 :][: 3 + k]) for k in range(16)]
-    wanted = [alone(model, tokenizer, control, text) for text in long]
-    bare = tiny.answer(model, tokenizer(long[0], return_tensors="pt")).softmax(-1)[0]
+    inputs = [tokenizer(text, return_tensors="pt") for text in long]
+    wanted = [tiny.answer(model, of, control).softmax(-1)[0].tolist() for of in inputs]
+    bare = tiny.answer(model, inputs[0]).softmax(-1)[0]
     assert (bare - torch.tensor(wanted[0])).abs().max() > 1e-3
 
     def tried(address, text):

@@ -1,23 +1,14 @@
 """Which tokens are real, for models that lengthen, shorten or prepare what they are given."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import transformers as tf
 
-from pidlib.hooks import find_blocks, read_states
+from pidlib.hooks import find_blocks
 from pidlib.tokens import Tokens
+from tests.conftest import SIZES, drawn, make_model, make_writer, states as states_of
 
-SMALL = {
-    "vocab_size": 24,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-}
+SMALL = SIZES | {"vocab_size": 24, "num_hidden_layers": 2, "max_position_embeddings": 128}
 IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [5, 6, 7, 8, 9, 0, 0]])
 TEXT = {"input_ids": IDS, "attention_mask": (IDS != 0).long()}
 
@@ -35,22 +26,14 @@ def masks_of(model, call, skip=0):
     return masks
 
 
-def made(model_class, config):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return model_class(config).eval()
-
-
 def longformer():
     config = tf.LongformerConfig(**SMALL, attention_window=4)
-    return made(tf.LongformerForSequenceClassification, config)
+    return drawn(tf.LongformerForSequenceClassification, config)
 
 
 def bigbird():
-    config = tf.BigBirdConfig(
-        **SMALL | {"max_position_embeddings": 128}, block_size=4, num_random_blocks=1
-    )
-    return made(tf.BigBirdForSequenceClassification, config)
+    config = tf.BigBirdConfig(**SMALL, block_size=4, num_random_blocks=1)
+    return drawn(tf.BigBirdForSequenceClassification, config)
 
 
 @pytest.mark.parametrize("make", [longformer, bigbird])
@@ -67,8 +50,7 @@ def test_padding_up_to_a_whole_window_is_padding(make):
     wanted = inputs["attention_mask"].bool()
     assert torch.equal(mask[:, 1:length], wanted[:, 1:])
     assert not mask[:, 0].any() and not mask[:, length:].any()
-    with torch.no_grad():
-        states = read_states(model, inputs)
+    states = states_of(model, inputs)
     assert torch.equal(states.mask[:, :length], wanted) and not states.mask[:, length:].any()
 
 
@@ -79,7 +61,7 @@ def test_sound_in_states_of_several_samples_keeps_its_padding():
         num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, feat_extract_norm="layer",
         mask_time_prob=0.0,
     )  # fmt: skip
-    model = made(tf.Wav2Vec2ForSequenceClassification, config)
+    model = drawn(tf.Wav2Vec2ForSequenceClassification, config)
     sound, mask = torch.randn(2, 400), torch.ones(2, 400, dtype=torch.long)
     mask[1, 200:] = 0
     (seen,) = masks_of(model, lambda: model(sound, attention_mask=mask))
@@ -94,7 +76,7 @@ def test_whisper_generates_under_control():
         max_source_positions=20, max_target_positions=16, pad_token_id=0, bos_token_id=1,
         eos_token_id=2, decoder_start_token_id=1, begin_suppress_tokens=None, suppress_tokens=None,
     )  # fmt: skip
-    model, sound = made(tf.WhisperForConditionalGeneration, config), torch.randn(2, 4, 40)
+    model, sound = drawn(tf.WhisperForConditionalGeneration, config), torch.randn(2, 4, 40)
     mask = torch.ones(2, 40, dtype=torch.long)
     mask[1, 20:] = 0
     (seen,) = masks_of(model, lambda: model.generate(sound, attention_mask=mask, max_new_tokens=3))
@@ -108,11 +90,7 @@ def test_whisper_generates_under_control():
 def prompt_tuned(kind):
     from peft import PromptTuningConfig, get_peft_model
 
-    if kind == "bert":
-        base = made(tf.BertForSequenceClassification, tf.BertConfig(**SMALL))
-    else:
-        config = tf.LlamaConfig(**SMALL, bos_token_id=1, eos_token_id=2)
-        base = made(tf.LlamaForCausalLM, config)
+    base = make_model(kind) if kind == "bert" else make_writer(kind, eos_token_id=2)
     task = {"bert": "SEQ_CLS", "llama": "CAUSAL_LM"}[kind]
     return get_peft_model(base, PromptTuningConfig(task_type=task, num_virtual_tokens=3)).eval()
 
@@ -124,8 +102,7 @@ def test_virtual_tokens_are_no_text(kind):
     wanted = TEXT["attention_mask"].bool()
     assert seen.shape == (2, 10) and not seen[:, :4].any()
     assert torch.equal(seen[:, 4:], wanted[:, 1:])
-    with torch.no_grad():
-        states = read_states(model, TEXT)
+    states = states_of(model, TEXT)
     assert torch.equal(states.mask[:, 3:], wanted) and not states.mask[:, :3].any()
     if kind == "bert":  # peft 0.21.2 cannot disable it: BERT has no prepare_inputs_for_generation
         return

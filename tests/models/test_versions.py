@@ -1,7 +1,5 @@
 """The table *What differs between versions*, measured on the version that is installed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -9,39 +7,26 @@ import pytest
 import torch
 import transformers
 from packaging.version import Version
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 from transformers.cache_utils import Cache
 
 from pidlib.hooks import find_blocks
 from pidlib.io.embedded import SMOLLM2, _files
+from tests.conftest import drawn, make_config
 
 TABLE = Path(__file__).parents[2] / "book" / "versions.json"
 ROWS = json.loads(TABLE.read_text(encoding="utf-8"))
 INSTALLED = "5.24" if Version(transformers.__version__).major == 5 else "4.57"
 IDS = torch.tensor([[5, 6, 7, 8]])
-COMMON = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-    "pad_token_id": 0,
-}
 GROUPED = {"num_key_value_heads": 2}
-OWN = {
-    "bart": {f"{side}_layers": 2 for side in ("encoder", "decoder")},
-    "gemma": GROUPED | {"head_dim": 8}, "llama": GROUPED, "mistral": GROUPED, "qwen2": GROUPED,
-    "opt": {"ffn_dim": 24, "word_embed_proj_dim": 16}, "t5": {"d_kv": 8, "d_ff": 24},
-}  # fmt: skip
+OWN = {"bart": {"encoder_layers": 2, "decoder_layers": 2}, "mistral": GROUPED, "qwen2": GROUPED}
 
 
 def made(kind):
     """A random model of two blocks whose norms also scale, so that what is normed shows it."""
-    torch.manual_seed(0)
-    names = AutoConfig.for_model(kind).attribute_map  # what a kind calls otherwise
-    wanted = {names.get(k, k): v for k, v in (COMMON | OWN.get(kind, {})).items()}
-    model = AutoModel.from_config(AutoConfig.for_model(kind, **wanted)).eval()
+    model = drawn(
+        AutoModel.from_config, make_config(kind, num_hidden_layers=2, **OWN.get(kind, {}))
+    )
     model = model.get_encoder() if kind in ("bart", "t5") else model
     with torch.no_grad():
         for name, weight in model.named_parameters():

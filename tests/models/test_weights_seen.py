@@ -1,7 +1,5 @@
 """What a controller knows of its model's weights: read whole once, and every change of it seen."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,9 +1,7 @@
 """Properties of the feedback gains for any depth, cost and weight."""
 
-from __future__ import annotations
-
 import numpy as np
-from hypothesis import assume, given, strategies as st
+from hypothesis import given, strategies as st
 
 from pidbook.theory import lambdas
 from pidbook.theory.gains import recursion
@@ -32,22 +30,6 @@ def test_gains_are_ordered_and_bounded(T, c, q):
     assert np.isclose(values[-1], c / (c + q), rtol=1e-13)
     assert np.all(values >= np.exp(-rate(c, q)) * (1 - 1e-12))
     assert np.all(lambdas(T, c, q) <= c * (1 + 1e-12))
-
-
-@given(depths, costs, weights)
-def test_lambda_is_what_alpha_takes(T, c, q):
-    assert np.allclose(lambdas(T, c, q)[:-1], c * (1 - alphas(T, c, q)), rtol=1e-9, atol=1e-12 * c)
-
-
-@given(depths, costs, weights, st.floats(-10, 10).map(np.exp))
-def test_only_the_ratio_of_weight_to_cost_counts(T, c, q, scale):
-    assert np.allclose(alphas(T, c, q), alphas(T, scale * c, scale * q), rtol=1e-13)
-
-
-@given(depths, st.integers(0, 59), costs, weights)
-def test_gains_depend_only_on_the_layers_left(T, t, c, q):
-    assume(t < T)
-    assert np.allclose(alphas(T, c, q)[t:], alphas(T - t, c, q), rtol=1e-12)
 
 
 @given(depths, st.floats(-12, 12).map(np.exp), weights)

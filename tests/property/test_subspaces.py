@@ -1,7 +1,5 @@
 """Properties of the streamed moments for any split, order and padding."""
 
-from __future__ import annotations
-
 import torch
 from hypothesis import given, settings, strategies as st
 
@@ -23,12 +21,9 @@ def stream(seed: int):
 
 
 def same(a: TuckerMoments, b: TuckerMoments) -> bool:
-    close = torch.allclose(a.embedding, b.embedding, rtol=1e-12, atol=1e-12)
-    return (
-        close
-        and torch.allclose(a.temporal, b.temporal, rtol=1e-12, atol=1e-12)
-        and (a.tokens, a.examples) == (b.tokens, b.examples)
-    )
+    moments = zip((a.embedding, a.temporal), (b.embedding, b.temporal), strict=True)
+    close = all(torch.allclose(*pair, rtol=1e-12, atol=1e-12) for pair in moments)
+    return close and (a.tokens, a.examples) == (b.tokens, b.examples)
 
 
 @given(seeds)

@@ -1,14 +1,11 @@
 """The cost of the paper's grid follows from the recorded counts and times."""
 
-from pathlib import Path
-
 import pytest
 
+from contents import RESULTS
 from experiments.budget import COST, TRIAL, grid_budget
 from pidbook.evaluation import paper_table
 from pidbook.evaluation.results import read_result
-
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
 
 def test_the_estimate_is_counts_times_seconds():

@@ -118,10 +118,6 @@ def test_the_table_tells_which_pythons_a_version_passed_on():
     assert "- Python 3.12.1: `tests.unit.test_a.test_bad`" in text
     assert "| torch | `>=2.6` | 2.13.0 | 2.14.1 | 3.11; failed on 3.12 |" in text
     assert "| failed on 3.12 |" in chapter_pages.canary({"3.12": runs["3.12"]})
-    runs["3.12"] = run("3.12.1", tried="2.14.0", held_back_from="2.14.1")
-    text = chapter_pages.canary(runs)
-    assert "No test failed." in text and "| 2.14.1 | 3.11 |" in text
-    assert "| 2.14.0 (2.14.1 exists) | 3.12 |" in text
 
 
 def test_modules_left_out_are_of_no_extra_that_is_installed():

@@ -2,7 +2,7 @@
 
 import re
 
-from pidlib.data.lexicon import FORMS, Lexicon
+from pidlib.data.lexicon import Lexicon
 from pidlib.data.nli import SPLITS, fingerprint, load_nli
 
 SIZES = {"train": 20_000, "validation": 2_000, "test": 5_000}
@@ -20,14 +20,6 @@ def test_all_that_ships_is_as_it_was_recorded():
     }
 
 
-def test_no_word_has_two_meanings():
-    owners = {}
-    for name, entry in Lexicon.load().concepts.items():
-        for form in FORMS:
-            for word in entry.get(form, []):
-                assert owners.setdefault(word, (name, form)) == (name, form), word
-
-
 def test_synonyms_are_symmetric_single_words_in_the_same_inflection():
     lexicon = Lexicon.load()
     for word in lexicon.words:
@@ -38,10 +30,3 @@ def test_synonyms_are_symmetric_single_words_in_the_same_inflection():
         if entry["kind"] == "verb":
             assert all(word.endswith("ing") or name == "v:sit" for word in entry["ing"])
             assert len(entry.get("participle", entry["ing"])) == len(entry["ing"])
-
-
-def test_lexicon_names_are_known():
-    lexicon = Lexicon.load()
-    for entry in lexicon.concepts.values():
-        for key in ("parents", "subjects", "objects", "places"):
-            assert set(entry.get(key, [])) <= set(lexicon.concepts)

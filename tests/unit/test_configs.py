@@ -1,13 +1,11 @@
 """Every recorded result has its configuration in TOML, which gives exactly what was recorded."""
 
-from pathlib import Path
-
 import pytest
 
+from contents import RESULTS
 from experiments.experiment import CONFIGS, frozen, known_names, read_experiment
 from pidbook.evaluation.results import read_result
 
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 OF_TOOLS = {"bench-portable"}  # what tools/portable.py writes
 # Settings of trials that are frozen, as the others recorded them.
 NO_LONGER = dict.fromkeys(("after", "restarts", "wide"), 0)
@@ -41,6 +39,8 @@ MISTAKES = [
     ('experiment = "trial"\nc = nan', "c is .*finite"),
     ('experiment = "trial"\nn = 0', "few.toml: n = 0 and clean"),
     ('experiment = "trial"\nrecipes = ["x"]', "unknown recipe 'x'"),
+    ('experiment = "trial"\nn = 9\nclean = 5', "clean = 5"),
+    ('experiment = "trial"\nadaptive = [["PD", 0.5]]', "not among the controls"),
     ("experiment = ", "few.toml is not TOML"),
 ]
 

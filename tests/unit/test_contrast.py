@@ -17,6 +17,7 @@ from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import gains_over_none
 from pidlib.attacks.wordnet import WordNet
 from pidlib.data.nli import fingerprint, load_nli
+from tests.conftest import write_wordnet
 
 
 def row(premise, hypothesis, label=ENTAILED):
@@ -25,25 +26,12 @@ def row(premise, hypothesis, label=ENTAILED):
 
 @pytest.fixture(scope="module")
 def wordnet(tmp_path_factory):
-    """WordNet's format with four nouns: an instrument, its two kinds, and a kind of one of them."""
-    folder = tmp_path_factory.mktemp("wordnet")
-    words = ("instrument", "guitar", "violin", "ukulele")
-    wider = {1: 0, 2: 0, 3: 1}
-    places = dict.fromkeys(range(4), 0)
-    for _ in range(2):  # the first round tells how long the lines are
-        lines, at = [], 0
-        for k, word in enumerate(words):
-            ties = [("@", wider[k])] if k in wider else []
-            ties += [("~", low) for low, high in wider.items() if high == k]
-            told = "".join(f"{tie} {places[to]:08d} n 0000 " for tie, to in ties)
-            places[k] = at
-            lines.append(f"{at:08d} 06 n 01 {word} 0 {len(ties):03d} {told}| a thing  \n")
-            at += len(lines[-1])
-    for part in ("noun", "verb", "adj", "adv"):
-        (folder / f"data.{part}").write_text("".join(lines) if part == "noun" else "")
-        index = [f"{word} n 1 0 1 0 {places[k]:08d}  \n" for k, word in enumerate(words)]
-        (folder / f"index.{part}").write_text("".join(index) if part == "noun" else "")
-    return WordNet(folder)
+    """Four nouns: an instrument, its two kinds, and a kind of one of them."""
+    nouns = [
+        ("instrument", {"~": [1, 2]}), ("guitar", {"@": [0], "~": [3]}), ("violin", {"@": [0]}),
+        ("ukulele", {"@": [1]}),
+    ]  # fmt: skip
+    return WordNet(write_wordnet(tmp_path_factory.mktemp("wordnet"), {"noun": nouns}))
 
 
 def made(rows, wordnet, ids=(0,), seed=0):
@@ -153,10 +141,6 @@ def test_real_rows_are_the_recorded_ones(recorded, real_data):
 def test_real_rows_give_the_recorded_edits(recorded, real_data, wordnet_files):
     trial, source = recorded["configuration"], WordNet(wordnet_files)
     rows, made = [dict(one) for one in load_nli(trial["data"])], edits_of(recorded)
-    sets = {name: of["sha256"] for name, of in recorded["data"]["sets"].items()}
     assert source.files_sha256 == recorded["data"]["wordnet"]
     assert contrasts(rows, range(trial["after"], len(rows)), source, trial["seed"]) == made
-    assert fingerprint(edited(rows, made)) == sets["edited"] == recorded["data"]["sha256"]
-    assert fingerprint(before(rows, made)) == sets["before"]
-    assert fingerprint(rows[trial["after"] :]) == sets["ordinary"]
     assert {rows[one.id]["label"] for one in made if one.text == "hypothesis"} == {ENTAILED}

@@ -25,12 +25,6 @@ def test_a_file_is_read_in_order(folder):
     assert load_nli(str(folder / "mine.jsonl"), n=2)[1]["label"] == 1
 
 
-def test_captions_need_no_folder(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    rows = load_nli("captions", split="test", n=12)
-    assert len(rows) == 12 and set(rows["label"]) <= {0, 1, 2}
-
-
 ABSENT = [
     (("captions", "dev"), ValueError, "'dev'.*train, validation, test"),
     (("captions", "test", 5001), ValueError, "5001.*5000"),

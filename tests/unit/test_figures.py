@@ -5,7 +5,6 @@ import json
 import re
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -13,6 +12,7 @@ from matplotlib.figure import Figure
 
 from pidbook import figures
 from pidbook.figures import curves, gain_plot, heatmap, radar_choice, radar_plotly, slider
+from tests.conftest import refusals
 
 AXES = ["clean", "TextFooler", "TextBugger", "PSO"]
 SERIES = {"base": [81.0, 61.3, 10.0, 30.0], "P-D": [79.3, 68.3, 21.3, 35.0]}
@@ -58,11 +58,6 @@ def test_svg_is_the_same_twice():
         return page.getvalue()
 
     assert svg() == svg()
-
-
-def test_drawing_leaves_no_open_figure():
-    curves([0, 1], {"a": [1, 2]})
-    assert plt.get_fignums() == []
 
 
 def test_tidy_rounds_every_kind_of_number_and_loses_none():
@@ -214,7 +209,4 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("make", "says"), REFUSED)
-def test_what_cannot_be_shown_is_refused(make, says):
-    with pytest.raises(ValueError, match=says):
-        make()
+test_what_cannot_be_shown_is_refused = refusals(REFUSED)

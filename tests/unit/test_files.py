@@ -42,13 +42,6 @@ def test_clearing_a_checkpoint_leaves_what_is_not_its_own(tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted(mine)
 
 
-def test_clearing_removes_a_folder_in_which_nothing_else_is(tmp_path):
-    keep = Checkpoint(tmp_path / "sums", {}, every=0)
-    keep.keep({"x": torch.zeros(2)}, 1)
-    keep.clear()
-    assert not (tmp_path / "sums").exists()
-
-
 def test_a_folder_written_again_keeps_the_users_files(tmp_path):
     mine = tmp_path / "bases-before.safetensors"
     mine.write_text("mine")

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -13,6 +12,7 @@ from contents import RESULTS, ROOT
 from experiments import __main__ as door
 from experiments.experiment import command_again, frozen, read_experiment
 from pidbook.evaluation import read_result
+from tests.conftest import typed
 
 FROZEN = frozen()
 
@@ -46,14 +46,10 @@ def test_a_frozen_name_says_which_commit_and_which_commands(name):
     assert "\n" not in str(told.value)
 
 
-def test_the_list_shows_what_is_frozen(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["experiments", "list", "--json"])
-    with pytest.raises(SystemExit) as stop:
-        door.main()
-    assert not stop.value.code
-    found = {
-        row["name"]: row["state"] for row in json.loads(capsys.readouterr().out)["experiments"]
-    }
+def test_the_list_shows_what_is_frozen():
+    code, out, _ = typed(door, "list", "--json")
+    found = {row["name"]: row["state"] for row in json.loads(out)["experiments"]}
+    assert code == 0
     assert found["trial-captions-minilm-nli"] == "can be run here"
     assert found["vision-cnn"] == f"frozen at {FROZEN['vision-cnn']}"
 

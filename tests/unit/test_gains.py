@@ -8,16 +8,7 @@ import pytest
 from pidbook.theory import lambdas
 from pidbook.theory.gains import generalised_error
 from pidlib.theory.gains import alphas, attenuation, predicted_error, rate, wiener_c
-
-
-def test_equal_costs_give_fibonacci_ratios():
-    T, F = 8, [0, 1]
-    while len(F) <= 2 * T + 1:
-        F.append(F[-1] + F[-2])
-    wanted = np.array([F[2 * n - 1] / F[2 * n + 1] for n in range(T, 0, -1)])
-    assert np.allclose(alphas(T, 1.0), wanted, rtol=1e-12)
-    assert attenuation(T, 1.0)[-1] == pytest.approx(1 / 1597, rel=1e-13)
-    assert np.allclose(lambdas(T, 1.0)[:-1], 1 - wanted, rtol=1e-13)
+from tests.conftest import refusals
 
 
 def test_free_control_projects():
@@ -66,20 +57,6 @@ def test_predicted_error_of_several_perturbations():
     assert np.allclose(errors[:, 1], 4 * attenuation(3, 0.5) ** 2)
 
 
-def test_generalised_error_is_theorem_one_and_a_clean_bias():
-    q, a = np.array([0.0, 0.0, 1.0, 1.0]), attenuation(6, 0.7)
-    z, x = np.array([0.3, -0.2, 0.5, 0.1]), np.array([2.0, 1.0, 0.0, 0.0])
-    general = generalised_error(z, x, q, 6, 0.7)
-    assert np.allclose(general, predicted_error(0.13, 0.26, 6, 0.7), rtol=1e-12)
-    damage = generalised_error(0 * z, [5.0, 0.0, 2.0, 0.0], q, 6, 0.7)
-    assert np.allclose(damage, (2 * (1 - a)) ** 2, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("ratio", "c"), [(0.01, 5.5), (0.1, 16), (1, 90), (10, 780)])
-def test_wiener_costs_of_the_audit(ratio, c):
-    assert wiener_c(ratio, 1.0, 12) == pytest.approx(c, rel=0.05)
-
-
 def test_wiener_cost_of_one_layer_is_the_energy_ratio():
     assert wiener_c(0.7, 3.0, 1, q=2.0) == pytest.approx(2 * 0.7 / 3.0, rel=1e-12)
     assert wiener_c(0.0, 3.0, 5) == 0.0
@@ -102,7 +79,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises((ValueError, TypeError), match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT, (ValueError, TypeError))

@@ -43,12 +43,6 @@ def test_memory_never_harms_and_is_worth_nothing_without_new_disturbances(seed, 
                 assert np.allclose(kept, guessed, atol=1e-8 * size)
 
 
-def test_with_memory_the_error_does_not_depend_on_the_control():
-    setting = system(2, 3, 5)
-    full, half = (simulated_errors(*setting, share=share, draws=500) for share in (1.0, 0.25))
-    assert np.allclose(full, half)
-
-
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 5))
 def test_the_parallel_sum_is_symmetric_and_below_both(seed, d):
     random = np.random.default_rng(seed)

@@ -10,16 +10,10 @@ from nbformat.sign import NotebookNotary
 from contents import ROOT
 
 
-def recipe(target):
-    """Commands that make would run, with this Python in place of the environment's."""
-    done = subprocess.run(
-        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [line.replace(".venv/bin/python", sys.executable) for line in done.stdout.splitlines()]
-
-
 def test_make_lab_trusts_every_chapter(tmp_path):
-    [command] = [line for line in recipe("lab") if " jupyter trust " in line]
+    told = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True).stdout
+    [command] = [line for line in told.splitlines() if " jupyter trust " in line]
+    command = command.replace(".venv/bin/python", sys.executable)
     notary = NotebookNotary(data_dir=str(tmp_path))
     chapters = [nbformat.read(path, as_version=4) for path in ROOT.glob("notebooks/*.ipynb")]
     assert len(chapters) > 10 and not any(map(notary.check_signature, chapters))

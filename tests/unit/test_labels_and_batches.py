@@ -8,6 +8,7 @@ import pytest
 from pidlib.data.batches import batches, texts
 from pidlib.data.labels import LABELS, check_labels, label_order
 from pidlib.io.embedded import embedded_folder
+from tests.conftest import refusals
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0}
 
@@ -69,7 +70,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT)

@@ -7,6 +7,7 @@ import pytest
 
 from pidlib.attacks.outcomes import Outcome, OutcomeLog, attack_table, read_outcomes, transfer_rows
 from pidlib.data.edits import Edit, find_edits, rebuild, row_hash, word_spans
+from tests.conftest import refusals
 
 ROW = {
     "premise": "Two dogs -- both well-fed -- don't run, they 'walk'.",
@@ -80,10 +81,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "told"), REFUSED)
-def test_edits_of_another_row_are_refused(call, told):
-    with pytest.raises(ValueError, match=told):
-        call()
+test_edits_of_another_row_are_refused = refusals(REFUSED)
 
 
 def test_log_resumes_and_drops_a_torn_line(tmp_path):
@@ -101,24 +99,6 @@ def test_log_resumes_and_drops_a_torn_line(tmp_path):
     stored = read_outcomes(path)
     assert [o.id for o in stored.outcomes] == [0, 1, 2]
     assert stored.header["configuration"]["recipe"] == "textfooler"
-
-
-def test_log_torn_within_its_header_starts_anew(tmp_path):
-    path = tmp_path / "log.jsonl"
-    path.write_text('{"schema": "pidlib-out')
-    OutcomeLog(path, {"seed": 1}).append(outcome())
-    assert len(read_outcomes(path).outcomes) == 1
-
-
-def test_log_refuses_another_configuration_and_stays_whole(tmp_path):
-    path = tmp_path / "log.jsonl"
-    OutcomeLog(path, {"recipe": "textfooler", "seed": 0}).append(outcome())
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="seed: 0 there, 1 now"):
-        OutcomeLog(path, {"recipe": "textfooler", "seed": 1})
-    with pytest.raises(ValueError, match="extra"):
-        OutcomeLog(path, {"recipe": "textfooler", "seed": 0, "extra": 3})
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ['{"schema": "other"}\n', "hello\n", "[1]\n", "", "\n"])

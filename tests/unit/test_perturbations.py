@@ -3,12 +3,12 @@
 import difflib
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 
 from pidlib.attacks.synonyms import candidates
 from pidlib.data.edits import Edit, word_spans
 from pidlib.data.perturbations import CHANGES, TYPOS, RandomEdits, perturbed_rows
+from tests.conftest import refusals
 
 ROW = {"premise": "A man in red rides a bicycle.", "hypothesis": "The man is outside.", "label": 0}
 
@@ -71,28 +71,27 @@ def test_a_function_of_ones_own_may_return_a_row_or_edits():
 
 
 BAD_SETTINGS = [
-    (dict(mix="noise"), "unknown mix 'noise'"),
-    (dict(mix={"shuffle": 1.0}), "unknown kind of edit 'shuffle'"),
-    (dict(mix={"swap": 0.0}), "one above 0"),
-    (dict(mix={}), "one above 0"),
-    (dict(edits=0), "0 edits"),
-    (dict(mix="synonyms"), "need a source"),
+    (lambda: RandomEdits(mix="noise"), "unknown mix 'noise'"),
+    (lambda: RandomEdits(mix={"shuffle": 1.0}), "unknown kind of edit 'shuffle'"),
+    (lambda: RandomEdits(mix={"swap": 0.0}), "one above 0"),
+    (lambda: RandomEdits(mix={}), "one above 0"),
+    (lambda: RandomEdits(edits=0), "0 edits"),
+    (lambda: RandomEdits(mix="synonyms"), "need a source"),
 ]
 
 
-@pytest.mark.parametrize(("settings", "says"), BAD_SETTINGS)
-def test_bad_settings_are_named(settings, says):
-    with pytest.raises(ValueError, match=says):
-        RandomEdits(**settings)
+test_bad_settings_are_named = refusals(BAD_SETTINGS)
 
 
-def test_bad_answers_of_a_users_function_are_named():
-    for answer, says in (
-        (None, "returned NoneType for row 0"),
-        ("text", "returned str"),
-        ({"label": 1}, "return the text of"),
-        ({"premise": "words in another order"}, "not the original with words replaced"),
-        ([("premise", 99, "x")], "which has 7 words"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            perturbed_rows([ROW], lambda row, random, answer=answer: answer)
+def answering(answer):
+    return lambda: perturbed_rows([ROW], lambda row, random: answer)
+
+
+BAD_ANSWERS = [
+    (answering(None), "returned NoneType for row 0"),
+    (answering("text"), "returned str"),
+    (answering({"label": 1}), "return the text of"),
+    (answering({"premise": "words in another order"}), "not the original with words replaced"),
+    (answering([("premise", 99, "x")]), "which has 7 words"),
+]
+test_bad_answers_of_a_users_function_are_named = refusals(BAD_ANSWERS)

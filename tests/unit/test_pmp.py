@@ -5,26 +5,19 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pidbook.theory import (
-    cost,
-    dense_solution,
-    orthogonal_system,
-    residual_system,
-    riccati,
-    simulate,
-)
+from pidbook.theory import cost, orthogonal_system, residual_system, riccati, simulate
 from pidbook.theory.augmented import Complements, history_cost
 from pidbook.theory.chains import chain_msa, chain_sweep, quadratic_loss
 from pidbook.theory.pontryagin import (
     basic_msa,
     basic_threshold,
     gradient_msa,
-    heavy_ball,
     hessian_eigenvalues,
     history_sweep,
     step_bound,
     sweep,
 )
+from tests.conftest import refusals
 
 seeds = st.integers(0, 2**31 - 1)
 
@@ -59,14 +52,6 @@ def test_gradient_is_the_derivative_of_the_cost(seed):
     assert np.allclose(back.gradient, c * u - back.costates[:-1])
 
 
-@pytest.mark.parametrize(("T", "c", "q"), [(1, 1.0, 1.0), (5, 0.3, 1.0), (12, 2.0, 0.5)])
-def test_hessian_spectrum_in_closed_form(T, c, q):
-    system = orthogonal_system(4, 2, T, seed=T)
-    found = dense_solution(system.thetas, q * system.complements[:-1], c, np.ones(4)).hessian
-    wanted = np.sort(np.concatenate([np.full(2 * T, c), *[hessian_eigenvalues(T, c, q)] * 2]))
-    assert np.allclose(np.linalg.eigvalsh(found), wanted)
-
-
 @pytest.mark.parametrize("T", [2, 6, 12])
 def test_gradient_msa_converges_below_its_bound_and_not_above(T):
     system = orthogonal_system(4, 2, T, seed=1)
@@ -89,16 +74,6 @@ def test_basic_msa_converges_above_its_threshold_and_not_below(T):
     c = 0.8 * basic_threshold(T)
     cured = basic_msa(system.thetas, Q, c, x0, 600, damping=(1 + c) / hessian_eigenvalues(T, c)[0])
     assert np.isclose(cured.costs[-1], riccati(system.thetas, Q, c).value(x0), rtol=1e-9)
-
-
-def test_heavy_ball_is_faster():
-    T, c = 12, 1.0
-    system = orthogonal_system(4, 2, T, seed=4)
-    Q, x0 = system.complements[:-1], np.ones(4)
-    step, momentum = heavy_ball(T, c)
-    plain = gradient_msa(system.thetas, Q, c, x0, 0.95 * step_bound(T, c), 60)
-    heavy = gradient_msa(system.thetas, Q, c, x0, step, 60, momentum)
-    assert heavy.gradients[-1] < 0.05 * plain.gradients[-1]
 
 
 def history_problem(seed):
@@ -128,37 +103,16 @@ def test_printed_costates_are_not_those_of_the_gradient():
     assert exact.cost == printed.cost and not np.allclose(exact.gradient, printed.gradient)
 
 
-def agrees(thetas, loss, x0, u, back):
-    """Automatic differentiation of linear blocks gives what the sweep gave."""
+@given(seeds)
+def test_chain_agrees_with_the_linear_sweep(seed):
+    thetas, Q, c, x0, random = problem(seed)
+    u = random.standard_normal((len(thetas), len(x0)))
+    back, loss = sweep(thetas, Q, c, x0, u), quadratic_loss(torch.from_numpy(Q), c)
     blocks = [lambda v, theta=theta: theta @ v for theta in map(torch.from_numpy, thetas)]
     found = chain_sweep(blocks, loss, torch.from_numpy(x0), torch.from_numpy(u))
     assert np.isclose(found.cost, back.cost)
     assert np.allclose(np.stack(found.costates), back.costates[:-1])
     assert np.allclose(np.stack(found.gradients), back.gradient)
-
-
-@given(seeds)
-def test_chain_agrees_with_the_linear_sweep(seed):
-    thetas, Q, c, x0, random = problem(seed)
-    u = random.standard_normal((len(thetas), len(x0)))
-    loss = quadratic_loss(torch.from_numpy(Q), c)
-    agrees(thetas, loss, x0, u, sweep(thetas, Q, c, x0, u))
-
-
-def test_chain_counts_losses_that_look_back():
-    thetas, Q, gains, c, x0, random = history_problem(13)
-    u = random.standard_normal((len(thetas), len(x0)))
-    P, sums, D = (torch.from_numpy(q) for q in Q)
-
-    def loss(t, states, control):
-        v = states[t] + control
-        s = sum(states[:t], torch.zeros_like(v))
-        y = states[t - 1] if t else torch.zeros_like(v)
-        parts = (v, P), (v + s, sums), (v - y, D)
-        seen = sum(g * part @ q[t] @ part for g, (part, q) in zip(gains, parts, strict=True))
-        return 0.5 * (seen + c * control @ control)
-
-    agrees(thetas, loss, x0, u, history_sweep(thetas, Q, gains, c, x0, u))
 
 
 def test_nonlinear_chain_ends_where_u_is_p_over_c():
@@ -212,7 +166,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT)

@@ -76,14 +76,12 @@ def test_no_exported_name_is_a_submodules():
 
 
 GOOD = '''
-def share(part, whole=1.0, *more) -> float:
+def share(part, whole=1.0) -> float:
     """Share of a part.
 
     Parameters
     ----------
     part, whole : float
-    *more : float
-        What else there is.
 
     Returns
     -------
@@ -101,8 +99,8 @@ def problems(source: str) -> str:
 
 
 SPOILT = [
-    ("part, whole : float", "part : float", "the parameters ['more', 'part']"),
-    ("part, whole : float", "part, whole, half : float", "and has ['more', 'part', 'wh"),
+    ("part, whole : float", "part : float", "the parameters ['part']"),
+    ("part, whole : float", "part, whole, half : float", "and has ['part', 'wh"),
     ("Returns\n    -------\n    float\n", "", "it returns float"),
     ("-> float", "-> None", "it returns None"),
     ("Share of a part.", "Share of a part\n    of a whole.", "on one line"),

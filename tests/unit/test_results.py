@@ -39,6 +39,8 @@ CHANGES = [
     (lambda text: text.replace('"seconds": 1.2', '"seconds": null'), "seconds is None"),
     (lambda text: text.replace('"counts": {', '"counts": 1, "c": {'), r"1; .* dict \| list"),
     (lambda text: text.replace('"torch"', '"torsch"'), "versions.torch is missing"),
+    (lambda text: text.replace('"right": 4', '"right": 3'), "was changed after it was written"),
+    (lambda text: text.replace('"seed": 3', '"seed": 4'), "was changed after it was written"),
 ]
 
 
@@ -93,13 +95,7 @@ def test_checksum(tmp_path):
         check_sha256(tmp_path / "absent.bin", "0" * 64)
 
 
-def test_any_change_of_what_was_written_is_seen(tmp_path):
+def test_numbers_as_keys_and_tuples_are_read_again(tmp_path):
     path, counts = tmp_path / "one.json", {10: {"right": 2, "n": 3}, 9: (1, 2)}
     made = write_result(path, **PARTS | {"counts": counts})
     assert read_result(path)["content_sha256"] == made["content_sha256"]
-    text = path.read_text()
-    for old, new in (('"right": 2', '"right": 3'), ('"seed": 3', '"seed": 4')):
-        assert old in text
-        path.write_text(text.replace(old, new))
-        with pytest.raises(ValueError, match="one.json was changed after it was written"):
-            read_result(path)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pidbook.theory import cost, dense_solution, orthogonal_system, riccati, rollout
+from tests.conftest import refusals
 
 
 def problem(seed: int, d: int = 5, T: int = 6):
@@ -32,15 +33,6 @@ def test_recursion_and_dense_program_agree(seed, weight, rank):
     last = root @ path.states[-1]
     paid = cost(thetas, weights, c, x0, path.controls) + 0.5 * float(last @ last)
     assert paid == pytest.approx(dense.value, rel=1e-10)
-
-
-def test_two_layers_by_hand():
-    # last layer: S_1 = 2 * 1/(1 + 2) = 2/3; first: M = 1 + 9 * 2/3 = 7, S_0 = 2 * 7/9
-    theta = np.array([[[3.0]], [[5.0]]])
-    solution = riccati(theta, np.ones((2, 1, 1)), 2.0)
-    assert np.allclose(solution.S.ravel(), [14 / 9, 2 / 3, 0])
-    assert np.allclose(solution.K.ravel(), [7 / 9, 1 / 3])
-    assert np.allclose(solution.A + solution.K, 1.0)
 
 
 def test_free_control_projects():
@@ -84,18 +76,6 @@ def test_the_parts_of_a_solution_fit_together():
     assert np.allclose((solution.M + prices * eye) @ solution.K, solution.M, atol=1e-12)
 
 
-def test_a_terminal_cost_alone_needs_an_inverse_as_large_as_its_rank():
-    thetas, Q, _, _ = problem(3)
-    C = np.random.default_rng(0).standard_normal((2, 5))
-    solution = riccati(thetas, 0 * Q, 0.5, terminal=C.T @ C)
-    G, rows = C, []
-    for theta in thetas[::-1]:
-        G = G @ theta
-        rows.append(G)
-        K = G.T @ np.linalg.solve(0.5 * np.eye(2) + sum(g @ g.T for g in rows), G)
-        assert np.allclose(solution.K[len(thetas) - len(rows)], K, atol=1e-10)
-
-
 THETAS, Q, C, X0 = problem(0)
 LOPSIDED = Q + np.eye(5, k=1)
 MANY = orthogonal_system(d=5, r=1, T=6, seed=6, batch=(3,)).thetas
@@ -123,7 +103,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT)

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pidbook.analysis import Steering, concept_states, steering_size
-from pidlib import load_model
 from pidlib.evaluation.placebos import Placebo
 from pidlib.hooks import find_blocks
 
@@ -12,8 +11,8 @@ GOOD = ["a happy dog runs home", "the child laughs"]
 
 
 @pytest.fixture(scope="module")
-def parts():
-    model, tokenizer = load_model("minilm-nli")
+def parts(minilm):
+    model, tokenizer = minilm
     return model, tokenizer, tokenizer(GOOD, padding=True, return_tensors="pt")
 
 
@@ -31,15 +30,6 @@ def test_it_adds_its_push_to_every_token_but_the_first(parts):
     gap, mask = moved[0] - bare[5], inputs["attention_mask"].bool()
     assert torch.allclose(gap[:, 1:][mask[:, 1:]], w.expand(int(mask[:, 1:].sum()), -1), atol=1e-5)
     assert not gap[:, 0].any() and not gap[~mask].any()
-
-
-def test_a_model_is_as_it_was_afterwards(parts):
-    model, _, inputs = parts
-    with torch.no_grad():
-        before = model(**inputs).logits
-        with Steering(lambda t, x: x, range(6)).attached(model):
-            assert not torch.equal(before, model(**inputs).logits)
-        assert torch.equal(before, model(**inputs).logits)
 
 
 def test_a_push_of_a_tenth_of_the_state_has_the_size_of_a_hundredth(parts):

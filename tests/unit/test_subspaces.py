@@ -11,6 +11,7 @@ from tensorly.decomposition import partial_tucker
 from pidbook.theory import TuckerMoments, energy_off, hosvd
 from pidbook.theory.tucker import subspace_of
 from pidlib.theory.subspaces import principal_angles, rank_for
+from tests.conftest import refusals
 
 
 def states(seed: int, N: int = 40, length: int = 7, width: int = 12) -> torch.Tensor:
@@ -65,11 +66,6 @@ def test_narrow_types_are_summed_in_double(kind):
     assert torch.equal(
         TuckerMoments(12, 7).update(X).embedding, TuckerMoments(12, 7).update(X.double()).embedding
     )
-
-
-def test_sum_does_not_lose_small_directions_to_large_ones():
-    X = torch.tensor([[4096.0, 0.5]], dtype=torch.float32).repeat(3000, 1)
-    assert TuckerMoments(2).update(X).embedding[1, 1] == 750.0
 
 
 def test_no_product_sees_more_than_a_chunk(monkeypatch):
@@ -153,7 +149,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT)

@@ -15,6 +15,7 @@ from pidbook.theory import (
     tilted_bases,
 )
 from pidlib.theory.subspaces import principal_angles
+from tests.conftest import refusals
 
 BUILDERS = {
     "orthogonal": lambda batch=(): orthogonal_system(8, 3, 5, 1, batch),
@@ -80,12 +81,6 @@ def test_tilted_bases_are_at_their_angle():
     assert np.allclose(tilted_bases(system, 0.0, 1), system.bases)
 
 
-def test_seeds_decide():
-    one, same, other = (orthogonal_system(4, 2, 3, seed=s).thetas for s in (5, 5, 6))
-    assert np.array_equal(one, same)
-    assert not np.allclose(one, other)
-
-
 def test_simulation_with_and_without_control():
     system = orthogonal_system(6, 2, 4, seed=3)
     x0 = np.random.default_rng(0).standard_normal((10, 6))
@@ -130,7 +125,4 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_INPUT)
-def test_bad_input_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+test_bad_input_is_named = refusals(BAD_INPUT)

@@ -5,7 +5,7 @@ import pytest
 
 from pidbook.evaluation.results import RESULTS, load_result
 from pidbook.evaluation.tidy import accuracy_table, gains_table
-from pidbook.evaluation.trial_results import gains_over_none
+from pidbook.evaluation.trial_results import answers, gains_over_none
 
 TRIALS = sorted(path.stem for path in RESULTS.glob("trial-*.json"))
 
@@ -47,5 +47,7 @@ def test_another_condition_and_fewer_rows():
 def test_what_was_not_measured_is_refused_by_name():
     with pytest.raises(FileNotFoundError, match="trial-moon"):
         load_result("trial-moon")
+    with pytest.raises(ValueError, match="no set 'bae'"):
+        answers(load_result("trial-snli-test-minilm-nli"), "none", "bae")
     with pytest.raises(ValueError, match="no condition 'P 12 %'; there are"):
         gains_table(load_result("trial-snli-test-minilm-nli"), over="P 12 %")
