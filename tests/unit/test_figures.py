@@ -86,6 +86,12 @@ def test_curves_draw_lines():
     assert any(place != int(place) for place in between)
 
 
+def test_limits_widen_for_a_value_outside_and_only_then():
+    assert figures.reach((0, 2), np.array([[0.1, 2.0], [np.nan, 1.0]])) == (0, 2)
+    assert figures.reach((0, 2), [-1.0], 3) == pytest.approx((-1.1, 3.1))
+    assert figures.reach((0, 2), []) == (0, 2)
+
+
 def test_slider_carries_every_position_and_keeps_the_axis_still():
     frames = {"0.1": {"a": [0, 1], "b": [0, 3]}, "0.2": {"a": [0, 2], "b": [0, 9]}}
     fig = slider([0, 1], frames, "c", start="0.2", points=["b"])

@@ -19,6 +19,7 @@ from pidbook.figures import (
     Table,
     name_ends,
     page,
+    reach,
     slider,
     table,
     tidy,
@@ -52,7 +53,7 @@ def clean(moved: Mapping[str, np.ndarray]) -> Figure:
         if name == "P only":  # broad: another line lies on it
             style |= dict(linewidth=6, markersize=13, markeredgewidth=2, alpha=0.6)
         plot.plot(y, **style)
-    plot.set_ylim(-0.06, 1.06)
+    plot.set_ylim(reach((-0.06, 1.06), *moved.values()))
     name_ends(plot)
     return fig
 
@@ -93,7 +94,8 @@ def past(before: np.ndarray, after: np.ndarray, pull: np.ndarray) -> Figure:
     for plot in (left, right):
         _arrow(plot, after, (0, 0), INK)
         _arrow(plot, before, (0, 0), INK)
-        plot.set(aspect="equal", xlim=(-0.95, 1.2), ylim=(-0.5, 1.2))
+        x, y = np.transpose([before, after, change, after + pull])
+        plot.set(aspect="equal", xlim=reach((-0.95, 1.2), x), ylim=reach((-0.5, 1.2), y))
         plot.axis("off")
     return fig
 
@@ -134,11 +136,12 @@ def contest(losses: Mapping[str, float], ends: Ends) -> Figure:
     fig = page(4.7)
     errors, paid = fig.subplots(1, 2, sharey=True)
     _two_marks(errors, ends)
-    errors.set_xlim(-0.05, 1.3)
+    errors.set_xlim(reach((-0.05, 1.3), *ends.values()))
     for y, (law, loss) in enumerate(losses.items()):
         paid.plot(loss, y, "s", color=_colour(law))
         paid.text(1.2 * loss, y, f"{loss:.1f}", va="center", fontsize=10, color=_colour(law))
-    paid.set(xscale="log", xlim=(0.85, 60), xlabel="loss / least loss")
+    most = max(60, 3 * max(losses.values()))
+    paid.set(xscale="log", xlim=(0.85, most), xlabel="loss / least loss")
     paid.set(xticks=(1, 3, 10), xticklabels=(1, 3, 10))
     paid.minorticks_off()
     paid.grid(visible=False)
@@ -160,25 +163,31 @@ def contest_table(standings: Mapping[str, Mapping[str, tuple[float, float, float
 
 def push(lines: Mapping[str, np.ndarray]) -> Figure:
     """Four ways to meet a lasting push: where the controlled state lies along it, (T,) each."""
-    looks = {  # colour, dashes, place of the name
-        "no control": (INK, "-", (2.9, 0.23)),
-        "P only": (OURS, "-", (9, 0.076)),
-        "exact P-I, sums of x, as in the paper": (ESTIMATE, "--", (4.2, -0.126)),
-        "exact P-I, sums of v": (ESTIMATE, "-", (9, 0.014)),
+    controlled = [line for name, line in lines.items() if name != "no control"]
+    low, high = reach((-0.145, 0.25), *controlled)  # without control the error leaves the picture
+    unit = (high - low) / 0.395
+    looks = {  # colour, dashes, layer of the name, how far above the curve
+        "no control": (INK, "-", 2.9, None),
+        "P only": (OURS, "-", 9, 0.012),
+        "exact P-I, sums of x, as in the paper": (ESTIMATE, "--", 4.2, -0.026),
+        "exact P-I, sums of v": (ESTIMATE, "-", 9, 0.014),
     }
     fig = Figure(figsize=(5.6, 4.2))
     plot = fig.add_subplot(xlabel="layer t", ylabel="off the subspace, along the push")
-    for name, (colour, dashes, place) in looks.items():
-        plot.plot(lines[name], color=colour, linestyle=dashes, linewidth=2.4)
-        plot.text(*place, name, color=colour, va="center")
-    plot.set(xlim=(-0.5, len(lines["P only"]) - 0.7), ylim=(-0.145, 0.25))
+    for name, (colour, dashes, layer, above) in looks.items():
+        line = lines[name]
+        plot.plot(line, color=colour, linestyle=dashes, linewidth=2.4)
+        middle = line[min(9, len(line) - 1)]
+        y = high - 0.02 * unit if above is None else middle + above * unit
+        plot.text(layer, y, name, color=colour, va="center")
+    plot.set(xlim=(-0.5, len(lines["P only"]) - 0.7), ylim=(low, high))
     return fig
 
 
 def push_table(means: Mapping[str, float]) -> Table:
     """Mean distances of the later layers."""
     rows = [{"law": name, "mean": mean} for name, mean in means.items()]
-    return table(rows, "Off the subspace, mean of layers 12 to 23", 4, folded=True)
+    return table(rows, "Off the subspace, mean of the second half of the layers", 4, folded=True)
 
 
 # --- Three dials --------------------------------------------------------------------------------
@@ -222,8 +231,9 @@ def dials_table(
 def bend(ends: Ends) -> Figure:
     """A law a row: its errors at the exit of bent networks."""
     fig = page(5.8)
-    plot = fig.add_subplot(xlim=(-0.06, 1.75), xticks=(0, 0.5, 1, 1.5))
+    plot = fig.add_subplot(xticks=(0, 0.5, 1, 1.5))
     _two_marks(plot, ends)
+    plot.set_xlim(reach((-0.06, 1.75), *ends.values()))
     return fig
 
 

@@ -9,7 +9,18 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, LOSS, OURS, Table, page, page_and_plot, slider, table, tidy
+from pidbook.figures import (
+    INK,
+    LOSS,
+    OURS,
+    Table,
+    page,
+    page_and_plot,
+    reach,
+    slider,
+    table,
+    tidy,
+)
 
 THEORY = dict(color=OURS, linewidth=3.5, alpha=0.5, label="Theorem 1")
 DOTS = dict(color=OURS, marker="o", markersize=5, linestyle="", label="simulated")
@@ -46,7 +57,8 @@ def _turning(plot: Axes, clean: np.ndarray, free: np.ndarray, controlled: np.nda
     start = (clean[0] + free[0]) / 2
     plot.text(start[0] + 0.17, start[1] - 0.18, "z", color=LOSS, ha="left", va="center")
     plot.text(-1.95, -1.2, "z, turned by\nthe layers alone", va="center")
-    plot.set(xlim=(-3.0, 3.0), ylim=(-1.6, 3.0), title="as the layers turn")
+    x, y = np.concatenate([clean, controlled, free[[0, last]]]).T
+    plot.set(xlim=reach((-3.0, 3.0), x), ylim=reach((-1.6, 3.0), y), title="as the layers turn")
     plot.set(aspect="equal", anchor="N")
     plot.set_axis_off()
 
@@ -67,7 +79,8 @@ def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray)
     plot.annotate(end, undone[last], (x + 0.19, 0.13), va="center", arrowprops=leader)
     along = undone[0, 0] - clean[0]
     plot.text(clean[0], -0.1, f"{along:.1f} along the line", va="center")
-    plot.set(xlim=(1.9, 3.2), ylim=(-0.16, 1.35), title="the turning undone")
+    x, y = np.vstack([undone, clean]).T
+    plot.set(xlim=reach((1.9, 3.2), x), ylim=reach((-0.16, 1.35), y), title="the turning undone")
     plot.set(aspect="equal", anchor="N")
     plot.set_axis_off()
 
@@ -86,7 +99,8 @@ def plane_table(undone: np.ndarray, formula: np.ndarray, shares: np.ndarray) -> 
     """Coordinates of the controlled state, the formula, and the share that each layer leaves."""
     rows = []
     for t, (along, off) in enumerate(undone):
-        row = {"layers passed, t": t, "along": along, "off": off, "1.2 α₀ … αₜ₋₁": formula[t]}
+        row = {"layers passed, t": t, "along": along, "off": off}
+        row[f"{formula[0]:g} α₀ … αₜ₋₁"] = formula[t]
         row["αₜ"] = f"{shares[t]:.3f}" if t < len(shares) else ""
         rows.append(row)
     return table(rows, "The controlled state, with the turning undone", digits=3, folded=True)
@@ -101,6 +115,7 @@ def hypotheses(cases: Profiles) -> Figure:
     """One panel a case: squared error by layer, simulated and by the formula, (T + 1,) each."""
     fig = page(4.4)
     panels = fig.subplots(2, 3, sharex=True, sharey=True)
+    errors = reach((0, 1.65), *(line for case in cases.values() for line in case))
     for panel, (name, (simulated, formula)) in zip(panels.flat, cases.items(), strict=False):
         layers = range(len(formula))
         gap = np.abs(simulated - formula).max()
@@ -108,7 +123,7 @@ def hypotheses(cases: Profiles) -> Figure:
         panel.plot(simulated, **DOTS)
         panel.vlines(layers, formula, simulated, color=INK, linewidth=1.2, zorder=1, label="gap")
         panel.text(0.16, 0.85, _gap(gap), transform=panel.transAxes)
-        panel.set(title=name, xticks=layers[::2], ylim=(0, 1.65), yticks=(0, 1))
+        panel.set(title=name, xticks=layers[::2], ylim=errors, yticks=(0, 1))
         panel.tick_params(labelbottom=True)
         panel.grid(axis="x", visible=False)
     for panel in panels.flat[len(cases) :]:
@@ -148,8 +163,9 @@ def price_slider(
     last = len(next(iter(theory.values()))) - 1
     frames = {f"{c:g}": {"Theorem 1": theory[c], "simulated": simulated[c]} for c in theory}
     labels = ("layers passed, t", "length off the subspace")
-    fig = slider(range(last + 1), frames, "c", *labels, "1", ["simulated"])
-    for c in thin:
+    start = "1" if "1" in frames else next(iter(frames))
+    fig = slider(range(last + 1), frames, "c", *labels, start, ["simulated"])
+    for c in (c for c in thin if c in theory):
         curve = theory[c]
         points = " L ".join(f"{t},{y:.3f}" for t, y in enumerate(curve))
         line = dict(color=OURS, width=1.2)
@@ -181,7 +197,8 @@ def price_table(simulated: Mapping[float, np.ndarray], layers: Sequence[int]) ->
     """Simulated lengths at some layers, a price a row."""
     rows = []
     for c, lengths in simulated.items():
-        rows.append({"c": f"{c:g}"} | {f"t = {t}": lengths[t] for t in layers})
+        passed = [t for t in layers if t < len(lengths)]
+        rows.append({"c": f"{c:g}"} | {f"t = {t}": lengths[t] for t in passed})
     title = "Simulated length of the error off the subspace, by layer"
     return table(rows, title, 4, folded=True)
 
@@ -210,7 +227,8 @@ def bias(
             word = f"{abs(error):.2f} {'above' if error > 0 else 'below'}"
             plot.annotate("", (last, height[-1]), (last, clean), arrowprops=arrow, zorder=5)
         plot.text(last + 0.4, height[-1], f"c = {c:g}:\n{word}", va="center")
-    plot.set(xlim=(-0.4, last + 4), ylim=(-0.15, start + 0.2), xticks=range(0, last + 1, 2))
+    plot.set(xlim=(-0.4, last + 4), xticks=range(0, last + 1, 2))
+    plot.set_ylim(reach((-0.15, start + 0.2), clean, *heights.values()))
     plot.grid(axis="y", visible=False)
     plot.spines["bottom"].set_bounds(-0.4, last)
     fig.legend(plot.lines[2:4], _labels(plot.lines[2:4]), loc="outside upper center", ncols=2)
@@ -242,9 +260,12 @@ def valleys(
 
     theory, simulated: X to (prices, errors); best: X to (price, error).
     """
-    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.75, 13000), ylim=(-0.1, 3.3))
+    low, high = reach(
+        (-0.1, 3.3), *(errors for _, errors in [*theory.values(), *simulated.values()])
+    )
+    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.75, 13000), ylim=(low, high))
     plot.set(xlabel="price c: cheap to expensive", ylabel="mean squared error off the subspace")
-    plot.axhspan(1, 3.3, color=INK, alpha=0.1, linewidth=0)
+    plot.axhspan(1, high, color=INK, alpha=0.1, linewidth=0)
     plot.axhline(1, **FREE)
     plot.text(11000, 2.2, "worse than\nwithout control", ha="right", va="center")
     plot.text(11000, 1.06, "without control", ha="right", va="bottom")

@@ -8,7 +8,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ESTIMATE, INK, LOSS, OURS, Table, gain_bar, page, page_and_plot, table
+from pidbook.figures import (
+    ESTIMATE,
+    INK,
+    LOSS,
+    OURS,
+    Table,
+    gain_bar,
+    page,
+    page_and_plot,
+    reach,
+    table,
+)
 
 MIDDLE = dict(ha="center", va="center")
 MAPS = {"observed": INK, "projected": OURS, "estimated": ESTIMATE}
@@ -26,6 +37,9 @@ def idea(
     """
     fig = page(4.9)
     plots = fig.subplots(2, 2, height_ratios=(2.7, 1))
+    drawn = [clean, *(case["before"] for case in cases.values())]
+    x, y = np.concatenate(drawn, axis=1)
+    longest = max(max(case["errors"].values()) for case in cases.values())
     for (plot, bars), case, title in zip(plots.T, cases.values(), titles, strict=True):
         plot.fill(*clean, color=INK, alpha=0.22, linewidth=0)
         plot.plot(*case["before"], "--", color=INK, linewidth=1.5)
@@ -40,9 +54,9 @@ def idea(
             error = case["errors"][name]
             bars.barh(row, error, color=colour)
             bars.text(error + 0.1, row, f"{error:.2f} {name}", va="center", color=colour)
-        plot.set(aspect="equal", xlim=(-6.1, 3.7), ylim=(-2.5, 5), title=title)
+        plot.set(aspect="equal", xlim=reach((-6.1, 3.7), x), ylim=reach((-2.5, 5), y), title=title)
         plot.set_axis_off()
-        bars.set(xlim=(0, 6.2), ylim=(2.6, -0.6))
+        bars.set(xlim=(0, max(6.2, 1.8 * longest)), ylim=(2.6, -0.6))
         bars.set_axis_off()
     names = {
         "observed": (-5.4, 2.2, INK),
@@ -190,7 +204,9 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     plot.axvline(0, color=INK, linewidth=1.2, zorder=1)
     plot.set_yticks(middles, groups)
     plot.tick_params(axis="y", length=0)
-    plot.set(xlim=(-19, 9), ylim=(3.6 * len(groups) - 1, -0.6), xticks=range(-15, 6, 5))
+    ends = [row[end] for rows in groups.values() for row in rows for end in ("low", "high")]
+    plot.set(xlim=reach((-19, 9), ends), ylim=(3.6 * len(groups) - 1, -0.6))
+    plot.set_xticks(range(-15, 6, 5))
     plot.set_xlabel("right answers gained over no control, points")
     plot.grid(axis="y", visible=False)
     fig.legend(loc="outside upper center", ncols=3)

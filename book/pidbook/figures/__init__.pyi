@@ -16,6 +16,7 @@ from .plots import (
     gain_bar as gain_bar,
     gain_plot as gain_plot,
     name_ends as name_ends,
+    reach as reach,
 )
 from .radar import (
     radar_choice as radar_choice,
