@@ -20,27 +20,13 @@ from pidbook.figures import (
     Table,
     page,
     page_and_plot,
+    signed,
     table,
+    with_interval,
 )
 
 MIDDLE = dict(ha="center", va="center")
 LEVEL = dict(color=INK, linewidth=0.9)
-
-
-def _signed(value: float, digits: int = 1) -> str:
-    """A number with its sign, and a true minus; 0 without one."""
-    text = f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
-    return text if round(value, digits) else text[1:]
-
-
-def _plain(value: float, digits: int) -> str:
-    """A number with a true minus."""
-    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _between(gain: float, low: float, high: float, digits: int = 1) -> str:
-    """A number with its interval."""
-    return f"{_signed(gain, digits)} [{_signed(low, digits)}, {_signed(high, digits)}]"
 
 
 def _interval(
@@ -51,18 +37,6 @@ def _interval(
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2)
     face = colour if shown else "none"
     plot.plot(row["gain"], y, mark, color=colour, markerfacecolor=face, markersize=size)
-
-
-def gain_table(
-    gains: pd.DataFrame, title: str, columns: Mapping[str, str], digits: int = 1
-) -> Table:
-    """Columns of a frame under new names, and gain, low and high as one; folded."""
-    rows = []
-    for _, row in gains.iterrows():
-        record = {name: row[key] for key, name in columns.items()}
-        between = _between(row["gain"], row["low"], row["high"], digits)
-        rows.append(record | {"difference": between})
-    return table(rows, title, folded=True)
 
 
 # --- Six verdicts -------------------------------------------------------------------------------
@@ -94,8 +68,8 @@ def verdicts(differences: pd.DataFrame) -> Figure:
             _interval(plot, y, drawn, OURS)
         else:
             plot.plot(FURTHEST, y, "<", color=OURS, markersize=9)
-            plot.text(FURTHEST + 0.9, y, _plain(drawn["gain"], 0), color=OURS, va="center")
-        numbers = _between(row["gain"], row["low"], row["high"], row["digits"])
+            plot.text(FURTHEST + 0.9, y, signed(drawn["gain"], 0), color=OURS, va="center")
+        numbers = with_interval(row["gain"], row["low"], row["high"], row["digits"])
         plot.text(6.2, y - 0.17, f"{verdict(row)} ({row['unit']})", va="center")
         plot.text(6.2, y + 0.19, numbers, va="center")
     plot.axvspan(-1, 1, color=INK, alpha=0.1, lw=0)  # not shown
@@ -150,7 +124,7 @@ def _changes(plot: Axes, changes: pd.DataFrame) -> None:
         place = sets.index(row["set"])
         y = laws.index(row["law"]) + 0.36 * (place - 0.5)
         _interval(plot, y, row, INK, "s" if place else "o", 6.5)
-        text = f"{row['set']} {_signed(row['gain'])}"
+        text = f"{row['set']} {signed(row['gain'])}"
         plot.text(13, y, text, va="center", fontsize=9.5)
     plot.axvline(0, zorder=0, **LEVEL)
     plot.set_yticks(range(len(laws)), laws)
@@ -169,7 +143,7 @@ def searches(gaps: pd.DataFrame) -> Figure:
     for y, (_, row) in enumerate(gaps.iterrows()):
         colour = ESTIMATE if row["by"] == "search" else OURS
         _interval(plot, y, row, colour)
-        plot.text(17, y, _signed(row["gain"]), color=colour, ha="right", va="center")
+        plot.text(17, y, signed(row["gain"]), color=colour, ha="right", va="center")
     plot.axvline(0, zorder=0, **LEVEL)
     plot.set_yticks(range(len(gaps)), gaps["law"])
     for label, by in zip(plot.get_yticklabels(), gaps["by"], strict=True):
@@ -192,7 +166,7 @@ def course(courses: Mapping[str, np.ndarray], held: int, n: int) -> Figure:
     """Rows still right after so many questions, a curve (budget + 1,) an attacker."""
     fig, plot = page_and_plot(4.2, xlabel="questions asked", ylabel=f"rows still right, of {n}")
     last = len(next(iter(courses.values()))) - 1
-    plot.fill_between([0, last], held, color=INK, alpha=0.18, linewidth=0)
+    plot.fillwith_interval([0, last], held, color=INK, alpha=0.18, linewidth=0)
     plot.text(last / 2, held / 2, f"{held} rows that no words turn", **MIDDLE)
     ends = []
     for name, left in courses.items():
@@ -231,7 +205,7 @@ def swaps(rise: np.ndarray, margin: np.ndarray, named: Mapping[str, int]) -> Fig
     plot.text(-6.8, -9.5, text, color=LOSS, va="bottom")
     for height, (word, k) in zip((-3.2, 1.6), named.items(), strict=True):
         arrow = {"arrowstyle": "-", "color": INK}
-        text = f"{word} {_signed(rise[k])}"
+        text = f"{word} {signed(rise[k])}"
         plot.annotate(text, (rise[k], margin[k]), (-6.8, height), va="center", arrowprops=arrow)
     plot.set(xlim=(-7, 19.5), ylim=(-9.8, 11), yticks=(-5, 0, 5))
     plot.grid(visible=False)

@@ -155,14 +155,13 @@ def with_interval(gain: float, low: float, high: float, digits: int = 1) -> str:
     return f"{signed(gain, digits)} [{signed(low, digits)}, {signed(high, digits)}]"
 
 
-def gain_table(
-    gains: Any, caption: str, columns: Mapping[str, str], digits: int = 1, head: str = "points"
-) -> Table:
+def gain_table(gains: Any, caption: str, columns: Mapping[str, str], digits: int = 1) -> Table:
     """Columns of a frame under new names, and its gain, low and high as one; folded."""
     rows = []
     for of in gains.to_dict("records"):
         row = {name: _short(of[key]) for key, name in columns.items()}
-        rows.append(row | {head: with_interval(of["gain"], of["low"], of["high"], digits)})
+        numbers = with_interval(of["gain"], of["low"], of["high"], digits)
+        rows.append(row | {"difference": numbers})
     return table(rows, caption, folded=True)
 
 
