@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, PALETTE, name_ends, page, slider, table, tidy
+from pidbook.figures import INK, PALETTE, name_ends, page, reach, slider, table, tidy
 from pidbook.figures.tables import Table
 
 BENT, FLAT, STATES, OFF, SUMS, CHANGES = PALETTE
@@ -28,7 +28,7 @@ def curve_and_plane(
         plot.plot(*np.array([foot, top]).T, color=OFF, linewidth=1)
     plot.plot(*points.T, "^", color=STATES, markersize=3)
     plot.plot(*curve.T, "-", color=BENT, linewidth=2.5)
-    plot.set(zlim=(-0.8, 0.8), xticks=(), yticks=(), zticks=())
+    plot.set(zlim=reach((-0.8, 0.8), points[:, 2]), xticks=(), yticks=(), zticks=())
     plot.set_axis_off()
     plot.set_box_aspect((1, 1, 0.75), zoom=1.45)
     names = {
@@ -62,6 +62,7 @@ def side_views(views: Mapping[tuple, tuple], start: tuple = ("0.6", "2")) -> go.
         }
     names = ("bend β", "directions r")
     points = ["measured states"]
+    start = start if start in frames else None  # the first place
     return tidy(slider([], frames, names, "cos ψ", "β cos 2ψ", start, points=points), 3)
 
 
@@ -92,14 +93,17 @@ def distances(
     _arrow(left, zero, foot, FLAT, "Πx", (0.05, -0.18))
     _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06))
     left.text(1.5, 0.46, r"$\mathcal{V}$", color=FLAT, fontsize=13)
-    left.set(xlim=(-0.1, 1.7), ylim=(-0.2, 1.6), aspect="equal", title=r"a subspace $\mathcal{V}$")
+    wide, high = np.transpose([x, foot])
+    left.set(xlim=reach((-0.1, 1.7), wide), ylim=reach((-0.2, 1.6), high), aspect="equal")
+    left.set_title(r"a subspace $\mathcal{V}$")
     left.set_axis_off()
     right.plot(radius, distance, color=OFF, linewidth=2.5)
     right.plot(radius, f, "--", color=INK)
     right.plot(1, 0, "o", color=BENT, markersize=9, clip_on=False)
     right.text(2, 0.12, "distance", color=OFF, ha="right", fontsize=12)
     right.text(1.55, 2.1, "|f|", color=INK, ha="right", fontsize=12)
-    right.set(xlabel="distance from the centre", title="a circle, f = |x|² − 1", ylim=(0, 3))
+    right.set(xlabel="distance from the centre", title="a circle, f = |x|² − 1")
+    right.set_ylim(reach((0, 3), f, distance))
     return figure
 
 
@@ -124,6 +128,7 @@ def energy_lost(
         lines = {"formula": formula[bend], "measured": lost, "99 % held": ring}
         frames[f"{bend:g}"] = lines
     label = ("directions kept r", "share of the energy lost")
+    start = start if start in frames else None  # the first place
     points = ["measured", "99 % held"]
     kept = range(len(next(iter(measured.values()))))
     figure = slider(kept, frames, "bend β", *label, start, points=points, log=True)
@@ -148,7 +153,8 @@ def large_mean(flat: np.ndarray, lines: Mapping[str, tuple], rows: Sequence[Mapp
         colour, dash = looks[name]
         left.axline(start, start + direction, color=colour, linestyle=dash)
         left.text(*places[name], name, color=colour)
-    left.set(xlim=(-1.5, 4.5), ylim=(-0.7, 4.8), title="two best lines")
+    wide, high = flat.T
+    left.set(xlim=reach((-1.5, 4.5), wide), ylim=reach((-0.7, 4.8), high), title="two best lines")
     left.set(xlabel="first number", ylabel="second number")
     means = [row["mean"] for row in rows]
     upper = figure.add_subplot(grid[0, 1], title="about the origin:\nvariation lost")
@@ -170,7 +176,9 @@ def clean_bias(
     _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))
     _arrow(left, zero, now, STATES, "$x_t$", (-0.19, 0.07))
     _arrow(left, before, now, CHANGES, "change", (0.03, 0.1))
-    left.set(xlim=(-0.1, 1), ylim=(-0.05, 1.1), aspect="equal", title="one state")
+    wide, high = np.transpose([before, now])
+    left.set(xlim=reach((-0.1, 1), wide), ylim=reach((-0.05, 1.1), high), aspect="equal")
+    left.set_title("one state")
     left.set_axis_off()
     looks = {"P": ("o-", FLAT), "I": ("s:", SUMS), "D": ("D--", CHANGES)}
     for name, line in shares.items():
@@ -178,7 +186,8 @@ def clean_bias(
         right.plot(range(len(line)), line, look, color=colour, label=name)
     right.axhline(random, color=INK, linewidth=1.4, linestyle=":")
     right.text(0, random - 0.03, "random", color=INK, va="top")
-    right.set(xlabel="layer t", title="share outside, 500 states", ylim=(-0.05, 1))
+    right.set(xlabel="layer t", title="share outside, 500 states")
+    right.set_ylim(-0.05, 1)
     right.set_xticks(range(len(shares["P"])))
     name_ends(right)
     return figure
