@@ -166,7 +166,7 @@ def course(courses: Mapping[str, np.ndarray], held: int, n: int) -> Figure:
     """Rows still right after so many questions, a curve (budget + 1,) an attacker."""
     fig, plot = page_and_plot(4.2, xlabel="questions asked", ylabel=f"rows still right, of {n}")
     last = len(next(iter(courses.values()))) - 1
-    plot.fillwith_interval([0, last], held, color=INK, alpha=0.18, linewidth=0)
+    plot.fill_between([0, last], held, color=INK, alpha=0.18, linewidth=0)
     plot.text(last / 2, held / 2, f"{held} rows that no words turn", **MIDDLE)
     ends = []
     for name, left in courses.items():
