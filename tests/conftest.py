@@ -64,10 +64,10 @@ def make_model(kind, attention="sdpa", seed=0, depth=DEPTH, **changes):
 
     from pidlib.data.labels import LABELS
 
-    labels = {"id2label": dict(enumerate(LABELS)), "initializer_range": 0.25}
-    spread = {"init_std": 0.25} if kind == "opt" else {}
     how = {"attn_implementation": attention}
-    config = make_config(kind, num_hidden_layers=depth, **how, **labels | spread | changes)
+    ours = how | {"num_hidden_layers": depth, "id2label": dict(enumerate(LABELS))}
+    ours |= {"init_std" if kind == "opt" else "initializer_range": 0.25}
+    config = make_config(kind, **ours | changes)
     auto = tf.AutoModelForImageClassification if kind == "vit" else None
     auto = auto or tf.AutoModelForSequenceClassification
     return drawn(auto.from_config, config, seed=seed, **how)
