@@ -135,7 +135,7 @@ def four_schemes(over_p: pd.DataFrame, totals: Mapping[str, Sequence[float]]) ->
 # --- One total strength, three sets of sentences ------------------------------------------------
 
 
-def equal_total(means: pd.DataFrame) -> Figure:
+def equal_total(means: pd.DataFrame, law: str) -> Figure:
     """A law against P at one total strength: a training a row, the sets one below the other.
 
     means: columns data, training, text, gain, low, high.
@@ -168,7 +168,7 @@ def equal_total(means: pd.DataFrame) -> Figure:
         if label.get_text() in sets:
             label.set(weight="bold")
     panels[0].set_ylim(max(rows) + 0.7, -0.7)
-    fig.supxlabel("points of accuracy, P-D over P", fontsize=10.5)
+    fig.supxlabel(f"points of accuracy, {law} over P", fontsize=10.5)
     return fig
 
 
