@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
-CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.S)
+from bs4 import BeautifulSoup
+
 BARE = "no control"
 
 
 def read(html: str) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of a table that a cell drew."""
-    heads, *rows = [CELL.findall(row) for row in ROW.findall(html)]
+    lines = BeautifulSoup(html, "lxml").select("tr")
+    heads, *rows = [[cell.decode_contents() for cell in line.select("th, td")] for line in lines]
     return heads, rows
 
 
