@@ -72,7 +72,7 @@ def turn(trial: dict) -> str:
     push = 100 * (random_push(trial, len(bare)) - bare.mean())
     small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. An attack, TextFooler, swaps words for synonyms; then {100 * bare.mean():.1f} % are right, and {100 * held.mean():.1f} % if the control is switched on afterwards. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % are right."
     return (
-        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control; a random push as long gains {push:.1f}</span>'
+        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control; a push of equal length in a random direction gains {push:.1f}</span>'
         f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
     )
 

@@ -30,8 +30,8 @@ LONGEST = 24  # rows of a table that is opened
 class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
 
-    The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them,
-    `own` begins with the caption that the chapter gives, less its finding in bold, `choose` names
+    The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them but
+    for a table whose title begins with `fold`, `own` begins with the caption that the chapter gives, less its finding in bold, `choose` names
     what the lists of a plotly figure choose first. The last table takes the paper's layout by
     `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows and columns, and
     `cells`, what a cell lists.
@@ -42,6 +42,7 @@ class FromChapter(SphinxDirective):
     option_spec = dict(
         slim=directives.flag,
         unfold=directives.flag,
+        fold=directives.unchanged,
         own=directives.flag,
         choose=directives.unchanged,
         turn=directives.flag,
@@ -68,7 +69,7 @@ class FromChapter(SphinxDirective):
                 if kind == HTML:
                     shown = breakable(self.laid_out(shown) if data is drawn[-1] else shown)
                 if "unfold" in self.options:
-                    shown = unfolded(shown)
+                    shown = unfolded(shown, self.options.get("fold"))
                 figure += nodes.raw(text=shown, format="html")
         lines = list(self.content)
         if "own" in self.options:
@@ -92,9 +93,14 @@ def breakable(html: str) -> str:
     return re.sub(r">(Text|Distil)(?=[A-Z][A-Za-z]+<)", r">\1&shy;", html)
 
 
-def unfolded(html: str) -> str:
-    """Tables of numbers without their folds, where they are not too long for that."""
-    return FOLD.sub(lambda m: m[0] if int(m[2]) > LONGEST else TITLED.format(m[1], m[3]), html)
+def unfolded(html: str, but: str | None = None) -> str:
+    """Tables of numbers without their folds, but for long ones, and titles that begin so."""
+
+    def opened(match: re.Match) -> str:
+        keep = int(match[2]) > LONGEST or (but and match[1].startswith(but))
+        return match[0] if keep else TITLED.format(match[1], match[3])
+
+    return FOLD.sub(opened, html)
 
 
 @cache
