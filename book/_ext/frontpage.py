@@ -142,18 +142,20 @@ def forest(
     use_book_style()
     groups = {name: {r: g[:3] for r, g in rows.items()} for name, rows in gains.items()}
     with rc_context({"font.size": 12}):
-        fig = gain_plot(groups, "change of accuracy, in points", colours=(OURS, ESTIMATE, INK))
+        fig = gain_plot(groups, "change of accuracy, in points (right is better)", colours=(OURS, ESTIMATE, INK))
+    fig.legends[0].remove()  # the names stand beside the first row
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-22, plot.get_xlim()[1] + 4)
+    plot.set_xlim(-22, plot.get_xlim()[1] + 14)
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
     plot.text(0.02, -0.45, "under attack,\nseen by\nthe attacker", **side)
     plot.text(0.02, 0.55, "no attack", **side)
-    for (bar, *_), rows in zip(plot.containers, groups.values(), strict=True):
+    for (bar, *_), (label, rows) in zip(plot.containers, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
             text, ink = f" {gain + 0.0:+.1f} ".replace("-", "−"), bar.get_color()
+            text += f" {label}" if y < 0.5 else ""
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.35 * sum(map(len, groups.values())))
     out = StringIO()
