@@ -32,7 +32,11 @@ DOTTED = dict(color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
 
 
 def dials(
-    time: np.ndarray, output: np.ndarray, gains: Mapping[str, Sequence[float]], start: tuple
+    time: np.ndarray,
+    output: np.ndarray,
+    gains: Mapping[str, Sequence[float]],
+    push_from: float,
+    start: tuple,
 ) -> go.Figure:
     """Position over time, with a slider a gain; output: (times, values of P, of I, of D)."""
     values = list(gains.values())
@@ -43,7 +47,7 @@ def dials(
     names = [f"gain {name}" for name in gains]
     figure = slider(time, frames, names, "time", "position", start)
     figure.add_hline(1, line_dash="dot", line_color=INK)
-    figure.add_vline(15, line_dash="dot", line_color=INK)
+    figure.add_vline(push_from, line_dash="dot", line_color=INK)
     figure.update_yaxes(range=[-0.2, 2.2])
     return tidy(figure)
 
@@ -59,15 +63,15 @@ def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
     return table(rows, "Some settings of the dials", folded=True)
 
 
-def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Figure:
+def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray], push_from: float) -> Figure:
     """Position over time under P, P-D and P-I-D."""
     figure = curves(time, positions, xlabel="time", ylabel="position")
     figure.set_size_inches(5.8, 4.0)
     plot = figure.axes[0]
     name_ends(plot)
-    plot.set_xlim(-1, 30)
+    plot.set_xlim(-1, time[-1])
     plot.axhline(1, **DOTTED)
-    plot.axvline(15, **DOTTED)
+    plot.axvline(push_from, **DOTTED)
     return figure
 
 
@@ -112,13 +116,13 @@ def surprises(
 
 
 def surprises_table(
-    replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray]
+    replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray], end: float
 ) -> Table:
-    """The last positions of those runs."""
+    """The last positions of those runs, at the time of their end."""
     rows = []
     for name, position in replayed.items():
         rows.append({"": name, "replayed": position[-1], "feedback": feedback[name][-1]})
-    return table(rows, "Position at time 30; the target is 1", folded=True)
+    return table(rows, f"Position at time {end:g}; the target is 1", folded=True)
 
 
 def error_and_control(
