@@ -21,6 +21,7 @@ from pidbook.figures import (
     name_ends,
     page,
     page_and_plot,
+    reach,
     slider,
     table,
     tidy,
@@ -91,7 +92,8 @@ def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
     for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
         run = noisy[name]
         left.plot(run.time, run.control, color=colour, linewidth=width, label=name)
-    left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=(-80, 100))
+    forces = reach((-80, 100), *(run.control for run in noisy.values()))
+    left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=forces)
     left.legend(loc="upper left", ncols=2)
     right.plot(swings.time, swings.output, "--", color=P_I_D)
     right.axhline(1, **DOTTED)
@@ -105,11 +107,12 @@ def surprises(
     """A panel for each surprise: the position under the replayed forces and under the feedback."""
     figure = page(3.7)
     panels = figure.subplots(1, len(replayed), sharey=True)
+    positions = reach((-0.1, 2.6), *replayed.values(), *feedback.values())
     for plot, (name, position) in zip(panels, replayed.items(), strict=True):
         plot.plot(time, position, "--", color=INK, label="replayed")
         plot.plot(time, feedback[name], color=P_I_D, label="feedback")
         plot.axhline(1, **DOTTED)
-        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=(-0.1, 2.6))
+        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=positions)
     panels[0].set_ylabel("position")
     panels[-1].legend(loc="lower right")
     return figure
@@ -221,7 +224,8 @@ def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
     plot.text(2, 0.76, "pushed inside the clean subspace", color=LOSS, ha="center", va="top")
     plot.text(1.2, 0.32, "pushed off it", color=OURS)
     layers = range(len(distances["inside"]))
-    plot.set(ylim=(-0.03, 0.9), xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
+    plot.set_ylim(reach((-0.03, 0.9), *distances.values()))
+    plot.set(xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
     plot.set_ylabel("distance from the clean run")
     return figure
 
