@@ -60,10 +60,11 @@ portable: $(STAMP)
 quick: $(STAMP)
 	$(PY) tools/quick.py
 
-# Lab draws stored pictures of trusted notebooks only; tools/lab has it show pages, not their source.
+# Lab draws stored pictures of trusted notebooks only; tools/lab has it show pages, not their source,
+# and captions, which stand in metadata, beneath their figures.
 lab: $(STAMP)
 	$(PY) -m jupyter trust notebooks/*.ipynb
-	$(PY) -m jupyter lab README.md --ServerApp.root_dir=. --LabApp.app_settings_dir=tools/lab
+	$(PY) -m jupyter lab README.md --ServerApp.root_dir=. --LabApp.app_settings_dir=tools/lab --LabApp.extra_labextensions_path=tools/lab
 
 # PYTHONS="python3.12 python3.13" chooses which; by default those that are on the path.
 canary: $(STAMP)

@@ -21,6 +21,7 @@ from pidbook.figures import (
     name_ends,
     page,
     page_and_plot,
+    reach,
     slider,
     table,
     tidy,
@@ -32,7 +33,11 @@ DOTTED = dict(color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
 
 
 def dials(
-    time: np.ndarray, output: np.ndarray, gains: Mapping[str, Sequence[float]], start: tuple
+    time: np.ndarray,
+    output: np.ndarray,
+    gains: Mapping[str, Sequence[float]],
+    push_from: float,
+    start: tuple,
 ) -> go.Figure:
     """Position over time, with a slider a gain; output: (times, values of P, of I, of D)."""
     values = list(gains.values())
@@ -43,7 +48,7 @@ def dials(
     names = [f"gain {name}" for name in gains]
     figure = slider(time, frames, names, "time", "position", start)
     figure.add_hline(1, line_dash="dot", line_color=INK)
-    figure.add_vline(15, line_dash="dot", line_color=INK)
+    figure.add_vline(push_from, line_dash="dot", line_color=INK)
     figure.update_yaxes(range=[-0.2, 2.2])
     return tidy(figure)
 
@@ -59,15 +64,15 @@ def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
     return table(rows, "Some settings of the dials", folded=True)
 
 
-def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Figure:
+def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray], push_from: float) -> Figure:
     """Position over time under P, P-D and P-I-D."""
     figure = curves(time, positions, xlabel="time", ylabel="position")
     figure.set_size_inches(5.8, 4.0)
     plot = figure.axes[0]
     name_ends(plot)
-    plot.set_xlim(-1, 30)
+    plot.set_xlim(-1, time[-1])
     plot.axhline(1, **DOTTED)
-    plot.axvline(15, **DOTTED)
+    plot.axvline(push_from, **DOTTED)
     return figure
 
 
@@ -87,7 +92,8 @@ def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
     for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
         run = noisy[name]
         left.plot(run.time, run.control, color=colour, linewidth=width, label=name)
-    left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=(-80, 100))
+    forces = reach((-80, 100), *(run.control for run in noisy.values()))
+    left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=forces)
     left.legend(loc="upper left", ncols=2)
     right.plot(swings.time, swings.output, "--", color=P_I_D)
     right.axhline(1, **DOTTED)
@@ -101,24 +107,25 @@ def surprises(
     """A panel for each surprise: the position under the replayed forces and under the feedback."""
     figure = page(3.7)
     panels = figure.subplots(1, len(replayed), sharey=True)
+    positions = reach((-0.1, 2.6), *replayed.values(), *feedback.values())
     for plot, (name, position) in zip(panels, replayed.items(), strict=True):
         plot.plot(time, position, "--", color=INK, label="replayed")
         plot.plot(time, feedback[name], color=P_I_D, label="feedback")
         plot.axhline(1, **DOTTED)
-        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=(-0.1, 2.6))
+        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=positions)
     panels[0].set_ylabel("position")
     panels[-1].legend(loc="lower right")
     return figure
 
 
 def surprises_table(
-    replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray]
+    replayed: Mapping[str, np.ndarray], feedback: Mapping[str, np.ndarray], end: float
 ) -> Table:
-    """The last positions of those runs."""
+    """The last positions of those runs, at the time of their end."""
     rows = []
     for name, position in replayed.items():
         rows.append({"": name, "replayed": position[-1], "feedback": feedback[name][-1]})
-    return table(rows, "Position at time 30; the target is 1", folded=True)
+    return table(rows, f"Position at time {end:g}; the target is 1", folded=True)
 
 
 def error_and_control(
@@ -217,7 +224,8 @@ def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
     plot.text(2, 0.76, "pushed inside the clean subspace", color=LOSS, ha="center", va="top")
     plot.text(1.2, 0.32, "pushed off it", color=OURS)
     layers = range(len(distances["inside"]))
-    plot.set(ylim=(-0.03, 0.9), xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
+    plot.set_ylim(reach((-0.03, 0.9), *distances.values()))
+    plot.set(xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
     plot.set_ylabel("distance from the clean run")
     return figure
 

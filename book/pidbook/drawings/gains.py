@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, LOSS, OURS, PALETTE, slider, table, tidy
+from pidbook.figures import INK, LOSS, OURS, PALETTE, reach, slider, table, tidy
 from pidbook.figures.tables import Table
 
 LEFT, MEAN = PALETTE[4], PALETTE[1]  # what all layers together leave; the averaged law
@@ -51,6 +51,7 @@ def two_layers(
 ) -> Figure:
     """The first two layers: the line of clean states, the state that arrives, and the controlled."""
     figure = Figure(figsize=(5.6, 3.2), layout="constrained")
+    across_page, up_page = np.transpose([*arrives[:2], *controlled[:2]])
     for t, plot in enumerate(figure.subplots(1, 2)):
         x = arrives[t]
         v = controlled[t]
@@ -59,7 +60,8 @@ def two_layers(
             look = dict(color=colour, arrowstyle="-|>,head_width=.25,head_length=.5", lw=1.9)
             plot.annotate("", tip, tail, arrowprops=look | dict(shrinkA=0, shrinkB=0))
         off = f"{across[t] @ x:.2f} → {across[t] @ v:.2f}"
-        plot.set(title=f"layer {t}", xlim=(-0.3, 1.65), ylim=(-0.25, 1.5), aspect="equal")
+        plot.set(xlim=reach((-0.3, 1.65), across_page), ylim=reach((-0.25, 1.5), up_page))
+        plot.set(title=f"layer {t}", aspect="equal")
         plot.set(xticks=[], yticks=[], xlabel=f"off the line:\n{off}")
         plot.grid(False)
         plot.spines[:].set_visible(False)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, page, page_and_plot, table
+from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, page, page_and_plot, reach, table
 
 LOOKS = {
     "paper's control": (OURS, "o"),
@@ -47,7 +47,7 @@ def next_words(chances: pd.DataFrame) -> Figure:
         bars = plot.barh(places, chances[name], 0.25, color=fill, edgecolor=edge, label=name)
         plot.bar_label(bars, [f"{v:.0f}" for v in chances[name]], padding=3, color=INK)
     plot.set_yticks(range(len(chances)), [f"“{word}”" for word in chances.index])
-    plot.set(xlim=(0, 37), ylim=(len(chances) - 0.5, -0.5))
+    plot.set(xlim=reach((0, 37), 1.05 * chances), ylim=(len(chances) - 0.5, -0.5))
     plot.legend(loc="lower right")
     plot.grid(axis="y", visible=False)
     return fig

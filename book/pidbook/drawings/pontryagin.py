@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, slider, table, tidy
+from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, reach, slider, table, tidy
 
 # --- Two recipes --------------------------------------------------------------------------------
 
@@ -22,7 +22,8 @@ def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -
     plots = fig.subplot_mosaic("ab;cc", height_ratios=(3, 1))
     _recipe(plots["a"], gradient, best, OURS, "gradient steps")
     _recipe(plots["b"], basic, best, ATTACKER, "the basic recipe")
-    plots["a"].set(ylabel="disturbance seen by layer t", ylim=(0, 1.1))
+    highest = max(path.max() for path in gradient.values())
+    plots["a"].set(ylabel="disturbance seen by layer t", ylim=(0, 1.1 * highest))
     plots["a"].text(0.8, 0.31, "best", color=INK)
     plots["b"].text(11.5, 0.05, "best", color=INK, va="center")
     fig.get_layout_engine().set(wspace=0.09)
@@ -108,7 +109,10 @@ def _arrow(plot: Axes, start: Sequence[float], end: Sequence[float], ink: str) -
 def moved(costs: Mapping[str, Mapping[str, float]]) -> Figure:
     """Cost of the plan and of the feedback, for each input."""
     fig = Figure(figsize=(5.6, 2.2))
-    plot = fig.add_subplot(xlabel="cost", xlim=(0, 5), xticks=range(5))
+    plot = fig.add_subplot(xlabel="cost")
+    every = [cost for paid in costs.values() for cost in paid.values()]
+    plot.set_xlim(reach((0, 5), 1.2 * np.array(every)))
+    plot.set_xticks(range(5))
     places = np.arange(len(costs))
     for shift, name, ink in ((-0.2, "plan", OURS), (0.2, "feedback", ESTIMATE)):
         values = [paid[name] for paid in costs.values()]
@@ -184,6 +188,8 @@ def maximum(
     grid: np.ndarray, cost: np.ndarray, hamiltonian: np.ndarray, valleys: Sequence[int]
 ) -> Figure:
     """Cost and Hamiltonian over the first control, (n,) each; valleys: their places, best first."""
+    if len(valleys) != 2:
+        raise ValueError(f"the cost has {len(valleys)} valleys, and the picture shows two")
     best, second = valleys
     top = hamiltonian.argmax()
     wide = slice(best - 700, best + 4300)
@@ -201,8 +207,12 @@ def maximum(
     lower.plot(grid[top], hamiltonian[top], "D", color=ATTACKER)
     words = "the maximum: the\nbasic recipe jumps here"
     lower.text(-0.8, -3.5, words, color=ATTACKER, ha="right", va="center")
-    upper.set(ylim=(5.3, 9), ylabel="cost J")
-    lower.set(xlabel="first control u₀", ylabel="Hamiltonian H₀", ylim=(-7.2, -3))
+    upper.set(ylim=reach((5.3, 9), cost[best], cost[second]), ylabel="cost J")
+    lower.set(
+        xlabel="first control u₀",
+        ylabel="Hamiltonian H₀",
+        ylim=reach((-7.2, -3), hamiltonian[best], hamiltonian[top]),
+    )
     return fig
 
 
@@ -248,7 +258,7 @@ def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -
     words = f"along the runs: {along / costs[-1]:.2f}"
     plot.text(shown - 0.8, 0.96, words, color=ESTIMATE, ha="right", va="top")
     plot.text(0.5, 7.6, f"no control: {costs[0] / costs[-1]:.1f}", color=INK, va="center")
-    plot.set(xlim=(-0.5, shown - 0.5), ylim=(0.84, 9))
+    plot.set(xlim=(-0.5, shown - 0.5), ylim=reach((0.84, 9), costs / costs[-1]))
     plot.set_yticks((1, 2, 4, 8), "1248")
     plot.minorticks_off()
     plot.grid(visible=False)

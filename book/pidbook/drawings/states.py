@@ -188,7 +188,9 @@ def angles(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray])
     return fig
 
 
-def angles_table(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray]) -> Table:
+def angles_table(
+    measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray], variance: float
+) -> Table:
     """Least, median and largest angle, a state a row."""
     rows = []
     for t, values in measured.items():
@@ -197,7 +199,8 @@ def angles_table(measured: Mapping[int, np.ndarray], random: Mapping[int, np.nda
             row |= {f"{name}least": of.min(), f"{name}median": float(np.median(of))}
             row |= {f"{name}largest": of.max()}
         rows.append(row)
-    return table(rows, "Principal angles between P and D at 95 %, in degrees", 1, folded=True)
+    title = f"Principal angles between P and D at {100 * variance:g} %, in degrees"
+    return table(rows, title, 1, folded=True)
 
 
 # --- A broken word ------------------------------------------------------------------------------

@@ -119,24 +119,28 @@ def energy_lost(
     measured: Mapping[float, np.ndarray],
     formula: Mapping[float, np.ndarray],
     ranks: Mapping[float, int],
+    limit: float,
     start: str = "0.7",
 ) -> go.Figure:
     """Share of the energy lost by directions kept, with a slider over the bend."""
     frames = {}
+    held = f"{100 * (1 - limit):g} % held"
     for bend, lost in measured.items():
-        ring = [[ranks[bend]], [lost[ranks[bend]]]]  # the first r that holds 99 %
-        lines = {"formula": formula[bend], "measured": lost, "99 % held": ring}
+        ring = [[ranks[bend]], [lost[ranks[bend]]]]  # the first r that loses no more
+        lines = {"formula": formula[bend], "measured": lost, held: ring}
         frames[f"{bend:g}"] = lines
     label = ("directions kept r", "share of the energy lost")
     start = start if start in frames else None  # the first place
-    points = ["measured", "99 % held"]
+    points = ["measured", held]
     kept = range(len(next(iter(measured.values()))))
     figure = slider(kept, frames, "bend β", *label, start, points=points, log=True)
     figure.data[0].line.color = INK
     figure.data[1].marker = dict(color=OFF, size=6)
     figure.data[2].marker = dict(color=INK, size=15, symbol="circle-open")
-    figure.add_hline(0.01, line=dict(color=INK, dash="dot", width=1.5))
-    figure.add_annotation(x=0, y=-2, text="1 %", showarrow=False, yshift=-11)
+    figure.add_hline(limit, line=dict(color=INK, dash="dot", width=1.5))
+    figure.add_annotation(
+        x=0, y=np.log10(limit), text=f"{100 * limit:g} %", showarrow=False, yshift=-11
+    )
     return tidy(figure, 5)
 
 
@@ -167,7 +171,11 @@ def large_mean(flat: np.ndarray, lines: Mapping[str, tuple], rows: Sequence[Mapp
 
 
 def clean_bias(
-    before: np.ndarray, now: np.ndarray, shares: Mapping[str, np.ndarray], random: float
+    before: np.ndarray,
+    now: np.ndarray,
+    shares: Mapping[str, np.ndarray],
+    random: float,
+    states: int,
 ) -> Figure:
     """Left: a state before and after a turn. Right: share of clean energy outside, by layer."""
     figure = page(3.6)
@@ -186,7 +194,7 @@ def clean_bias(
         right.plot(range(len(line)), line, look, color=colour, label=name)
     right.axhline(random, color=INK, linewidth=1.4, linestyle=":")
     right.text(0, random - 0.03, "random", color=INK, va="top")
-    right.set(xlabel="layer t", title="share outside, 500 states")
+    right.set(xlabel="layer t", title=f"share outside, {states} states")
     right.set_ylim(-0.05, 1)
     right.set_xticks(range(len(shares["P"])))
     name_ends(right)
