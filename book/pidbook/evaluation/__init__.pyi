@@ -12,6 +12,16 @@ from .law_results import (
     law_gains as law_gains,
     law_separation as law_separation,
 )
+from .open_trials import (
+    contrast_sources as contrast_sources,
+    corrupted_sets as corrupted_sets,
+    difference as difference,
+    mean_right as mean_right,
+    notices as notices,
+    right_after as right_after,
+    six_pairs as six_pairs,
+    steered as steered,
+)
 from .paper import (
     ATTACKS as ATTACKS,
     OURS as OURS,
@@ -29,6 +39,7 @@ from .results import (
 )
 from .swaps import (
     margins_and_losses as margins_and_losses,
+    one_word_swaps as one_word_swaps,
 )
 from .tidy import (
     accuracy_table as accuracy_table,
