@@ -1,3 +1,14 @@
+from .beside_paper import (
+    RECIPES as RECIPES,
+    TEXTS as TEXTS,
+    leads_over_push as leads_over_push,
+    measured as measured,
+    published as published,
+    push_gains as push_gains,
+    random_push as random_push,
+    with_fewer_words as with_fewer_words,
+    without_adaptive as without_adaptive,
+)
 from .contrast import (
     by_kind as by_kind,
     of_rows as of_rows,
