@@ -19,7 +19,6 @@ from pidbook.figures import (
     OURS,
     PAPER,
     Table,
-    gain_bar,
     radar_choice,
     signed,
     table,
@@ -211,11 +210,11 @@ def _models(accuracy: pd.DataFrame) -> list[dict[str, str]]:
     return rows
 
 
-def gains_list(ours: pd.DataFrame, data: str) -> Table:
-    """Our gains with their intervals and words."""
+def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
+    """Our gains with their intervals and words; the first column says of which training, or model."""
     rows = []
     for row in ours.itertuples():
-        cells = {"training": row.training, "text": row.text, "n": f"{row.n:,}"}
+        cells = {by: getattr(row, by), "text": row.text, "n": f"{row.n:,}"}
         cells["gain, points"] = with_interval(row.gain, row.low, row.high)
         rows.append(cells | {"won": row.won, "lost": row.lost, "word": row.answer})
     return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
@@ -307,64 +306,65 @@ def decoders_table(accuracy: pd.DataFrame) -> Table:
     return table(_models(accuracy), title, folded=False)
 
 
-# --- The border -----------------------------------------------------------------------------------
+# --- Bars -----------------------------------------------------------------------------------------
 
-WHO = {"the control": (OURS, "o", -0.17), "a random push of its length": (NOISE, "^", 0.17)}
+WHO = {
+    "the control": OURS,
+    "control, transfer": OURS,
+    "control, adaptive": ATTACKER,
+    "a random push": NOISE,
+}
 
 
-def border(groups: pd.DataFrame) -> Figure:
-    """Share of answers brought back, by the probability left to the right answer."""
-    fig = Figure(figsize=(5.7, 4.2), layout="constrained")
-    plot = fig.add_subplot(xlim=(0, 75), xlabel="answers brought back, %")
-    lefts = list(dict.fromkeys(groups["left"]))
-    for row in groups.itertuples():
-        y = lefts.index(row.left)
-        colour, mark, shift = WHO[row.pushed_by]
-        look = dict(color=colour, marker=mark, label="" if y else row.pushed_by)
-        gain_bar(plot, y + shift, row.share, (row.low, row.high), f"{row.share:.0f} %", **look)
-    sizes = groups.groupby("left", sort=False)["n"].first()
-    labels = [f"{left}\nn = {sizes[left]}" for left in lefts]
-    plot.set(yticks=range(len(lefts)), yticklabels=labels, ylim=(len(lefts) - 0.4, -0.6))
-    plot.set_ylabel("probability left to the right answer")
-    plot.grid(axis="y", visible=False)
-    plot.tick_params(axis="y", length=0)
-    fig.legend(loc="outside upper center", ncols=2)
+def bars(
+    gains: pd.DataFrame,
+    xlabel: str,
+    xlim: tuple[float, float],
+    height: float,
+    percent: bool = False,
+) -> Figure:
+    """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
+
+    The first row says whose bars they are.
+    """
+    fig = Figure(figsize=(5.8, height), layout="constrained")
+    groups = gains.groupby("group", sort=False)
+    panels = fig.subplots(groups.ngroups, 1, sharex=True, squeeze=False)[:, 0]
+    contenders = list(dict.fromkeys(gains["who"]))
+    step = 0.84 / len(contenders)
+    for panel, (name, cells) in zip(panels, groups, strict=True):
+        rows = list(dict.fromkeys(cells["row"]))
+        for cell in cells.itertuples():
+            y = rows.index(cell.row) + step * (
+                contenders.index(cell.who) - (len(contenders) - 1) / 2
+            )
+            colour = WHO[cell.who]
+            panel.barh(y, cell.gain, 0.88 * step, color=colour, alpha=0.8)
+            panel.plot([cell.low, cell.high], [y, y], color=INK, linewidth=1.4)
+            text = f"{cell.gain:.0f} %" if percent else signed(cell.gain)
+            if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
+                text += f"  {cell.who}"
+            look = dict(color=colour, va="center", textcoords="offset points", fontsize=11)
+            panel.annotate(text, (max(cell.high, 0), y), (6, 0), **look)
+        panel.axvline(0, color=INK, linewidth=1)
+        panel.set_yticks(range(len(rows)), rows)
+        panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
+        panel.set_title(name, loc="left", fontsize=12, weight="bold")
+        panel.tick_params(axis="y", length=0)
+        panel.grid(axis="y", visible=False)
+        panel.spines["left"].set_visible(False)
+    panels[-1].set_xlabel(xlabel)
     return fig
 
 
-def border_table(groups: pd.DataFrame) -> Table:
-    """The numbers beneath `border`."""
-    names = {"left": "left to the right answer", "pushed_by": "pushed by", "share": "back, %"}
-    rows = groups.rename(columns=names).to_dict("records")
-    return table(rows, "Attacked captions brought back", 1, folded=True)
-
-
-# --- The leaning ----------------------------------------------------------------------------------
-
-
-def leaning(leads: pd.DataFrame) -> Figure:
-    """Lead of the control over a random push, by right answer and attack, with intervals."""
-    fig = Figure(figsize=(5.7, 5.6), layout="constrained")
-    plot = fig.add_subplot(xlim=(-17, 38), xlabel="accuracy, control less random push, in points")
-    places, names = [], []
-    for g, (answer, rows) in enumerate(leads.groupby("right answer", sort=False)):
-        head = dict(weight="bold", color=INK, va="center", fontsize=12)
-        plot.text(1, 5.2 * g - 0.85, f"right answer: {answer}", **head)
-        for k, row in enumerate(rows.itertuples()):
-            places.append(5.2 * g + k)
-            names.append(row.attack)
-            gain_bar(plot, places[-1], row.lead, (row.low, row.high), color=OURS, marker="o")
-    plot.set(yticks=places, yticklabels=names, ylim=(14.2, -1.4))
-    plot.axvline(0, color=INK, linewidth=1)
-    plot.grid(axis="y", visible=False)
-    plot.tick_params(axis="y", length=0)
-    return fig
-
-
-def leaning_table(leads: pd.DataFrame) -> Table:
-    """The numbers beneath `leaning`."""
-    title = "The control's lead over a random push, in points, with 95 % intervals"
-    return table(leads.to_dict("records"), title, 1, folded=True)
+def bars_table(gains: pd.DataFrame, title: str, *columns: str) -> Table:
+    """The numbers beneath `bars`, and further columns."""
+    rows = []
+    for cell in gains.to_dict("records"):
+        row = {key: cell[key].replace("\n", " ") for key in ("group", "row", "who") if cell[key]}
+        row |= {key: cell[key] for key in columns}
+        rows.append(row | {"points": with_interval(cell["gain"], cell["low"], cell["high"])})
+    return table(rows, title, 1, folded=True)
 
 
 # --- The headline ---------------------------------------------------------------------------------
@@ -415,45 +415,3 @@ def headline_table(*gains: pd.DataFrame) -> Table:
             row[name] = with_interval(of.gain, of.low, of.high)
         rows.append(row | {"word, adaptive": cells[-1].answer})
     return table(rows, "Gains in points, with 95 % intervals", folded=True)
-
-
-# --- Fewer words ----------------------------------------------------------------------------------
-
-ASKED = {"bare model": INK, "control, transfer": OURS, "control, adaptive": ATTACKER}
-
-
-def fewer_words(accuracy: pd.DataFrame, paper: Mapping[str, tuple[float, float]]) -> Figure:
-    """A panel an attack: accuracy by words that may change; band: the paper's bare models."""
-    attacks = list(dict.fromkeys(accuracy["attack"]))
-    fig = Figure(figsize=(5.8, 2.1 * len(attacks) + 0.9), layout="constrained")
-    panels = fig.subplots(len(attacks), 1, sharex=True)
-    words = list(dict.fromkeys(accuracy["words"]))
-    for panel, attack in zip(panels, attacks, strict=True):
-        panel.axhspan(*paper[attack], color=PAPER, alpha=0.25, lw=0)
-        for who, colour in ASKED.items():
-            here = accuracy[(accuracy["attack"] == attack) & (accuracy["who"] == who)]
-            look = dict(color=colour, marker="o", label=who)
-            line = "--" if colour == INK else "-"
-            panel.plot(range(len(words)), here["accuracy"], line, **look)
-        panel.set(ylim=(0, 80), yticks=(0, 25, 50, 75), ylabel="accuracy, %")
-        panel.set_title(attack, loc="left", fontsize=12, weight="bold")
-    panels[-1].set_xticks(range(len(words)), words)
-    panels[-1].set_xlabel("words that the attack may change")
-    marks = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    fig.legend(marks.values(), marks, loc="outside upper center", ncols=3, fontsize=11)
-    return fig
-
-
-# --- Larger models --------------------------------------------------------------------------------
-
-
-def sizes_table(gains: pd.DataFrame) -> Table:
-    """Three gains of each model under each attack; open."""
-    rows = []
-    for row in gains.itertuples():
-        cells = {"model": row.model, "attack": row.attack}
-        cells["transfer"] = signed(row.transfer)
-        cells["over the push"] = with_interval(row.lead, row.lead_low, row.lead_high)
-        cells["adaptive"] = with_interval(row.adaptive, row.low, row.high)
-        rows.append(cells)
-    return table(rows, "Gains in points; brackets: 95 % intervals", folded=False)

@@ -1,3 +1,14 @@
+from .beside_paper import (
+    RECIPES as RECIPES,
+    TEXTS as TEXTS,
+    leads_over_push as leads_over_push,
+    measured as measured,
+    published as published,
+    push_gains as push_gains,
+    random_push as random_push,
+    with_fewer_words as with_fewer_words,
+    without_adaptive as without_adaptive,
+)
 from .contrast import (
     by_kind as by_kind,
     of_rows as of_rows,
@@ -11,6 +22,16 @@ from .fewer_words import (
 from .law_results import (
     law_gains as law_gains,
     law_separation as law_separation,
+)
+from .open_trials import (
+    contrast_sources as contrast_sources,
+    corrupted_sets as corrupted_sets,
+    difference as difference,
+    mean_right as mean_right,
+    notices as notices,
+    right_after as right_after,
+    six_pairs as six_pairs,
+    steered as steered,
 )
 from .paper import (
     ATTACKS as ATTACKS,
@@ -29,6 +50,7 @@ from .results import (
 )
 from .swaps import (
     margins_and_losses as margins_and_losses,
+    one_word_swaps as one_word_swaps,
 )
 from .tidy import (
     accuracy_table as accuracy_table,

@@ -9,9 +9,28 @@ import numpy as np
 import torch
 
 from pidlib.data.batches import encode
+from pidlib.evaluation import choices
 from pidlib.hooks import find_blocks
 from pidlib.pid import PIDController
 from pidlib.tokens import token_mask
+
+
+def one_word_swaps(text: str, near_words: Any) -> tuple[list[str], list[str]]:
+    """Every swap of a single word of a text: the new word, and the text with it.
+
+    >>> from pidlib.attacks import candidates
+    >>> one_word_swaps("A dog sleeps.", candidates("lexicon"))[1][:1]
+    ['A canine sleeps.']
+    """
+    choice = choices(text, near_words)
+    new_words, texts = [], []
+    for place, size in enumerate(choice.sizes):
+        for k in range(1, size):
+            chosen = [0] * len(choice.sizes)
+            chosen[place] = k
+            new_words.append(choice.words[place][k].lower())
+            texts.append(choice.written(tuple(chosen)))
+    return new_words, texts
 
 
 def margins_and_losses(
