@@ -25,7 +25,7 @@ from pidbook.figures import (
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDTH = 5.8
+WIDTH = 5.0  # inches: narrow, so that letters are large on a phone
 SHOWN = ("gain", "loss")  # the words of a change that is shown; other marks are hollow
 COLOURS = {"paper's control": OURS, "estimate": ESTIMATE}  # all else has the colour of text
 AXIS = dict(color=INK, linewidth=0.8)
@@ -76,7 +76,7 @@ PLACES = {  # of a name, in points from its mark; elsewhere above it, to the rig
 def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
     """Gain with every text tried against change on the contrast set, one mark a defence."""
     lost = changes.set_index("defence")
-    fig = Figure(figsize=(WIDTH, 5.0), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 4.5), layout="constrained")
     left, right = min(-7.5, gains["low"].min() - 0.5), max(13, gains["high"].max() + 0.5)
     bottom = min(-19.5, changes["low"].min() - 1)
     top = max(5.5, changes["high"].max() + 1)
@@ -133,7 +133,7 @@ def one_sentence(
         alone[place] = every[worst][place]
         ringed[every.index(tuple(alone))] = words[place][every[worst][place]]
     ringed[worst] = " and\n".join(ringed.values())
-    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 4.7), layout="constrained")
     plot = fig.add_subplot(xlabel="words swapped", ylabel="margin of the right answer")
     beside = swapped + 0.3 * np.sin(np.arange(len(margin)) * 2.4)  # dots lie beside each other
     for shown, colour, alpha in ((margin > 0, INK, 0.35), (margin <= 0, LOSS, 0.75)):
@@ -178,7 +178,7 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
     for (name, text), gain in changes["gain"].items():
         cells.setdefault(name, {})[text] = gain
     fig = heatmap(cells, "change against the bare model, points")
-    fig.set_size_inches(WIDTH, 3.2)
+    fig.set_size_inches(5.6, 3.0)
     plot = fig.axes[0]
     plot.tick_params(labelsize=10.5)
     plot.axvline(1, color=INK, linewidth=1.2)
@@ -210,7 +210,7 @@ def panels(
         plot.axvline(0, **AXIS)
         for row in gains[gains["text"] == title].to_dict("records"):
             _row(plot, names.index(row["defence"]), row, colour)
-        plot.set_title("\n".join(filter(None, (title, (beneath or {}).get(title)))), fontsize=11)
+        plot.set_title("\n".join(filter(None, (title, (beneath or {}).get(title)))), fontsize=10.5)
         plot.grid(axis="y", visible=False)
     plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=11)
@@ -238,7 +238,7 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
 
     judge: share and the ends of its interval, in %, for some of the kinds.
     """
-    fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 3.3), layout="constrained")
     plot = fig.add_subplot(xlabel="texts that keep their label, %", xlim=(0, 104))
     names = list(readers)
     plot.barh(names, [*readers.values()], color=INK, alpha=0.35, height=0.62)
