@@ -119,6 +119,7 @@ def test_figures_of_the_book_come_from_the_files_they_should():
     assert found["fig-cost-overhead"] == ["bench-cost.json"]
     assert found["fig-decoders-table-1"] == ["trial-snli-test-smollm2-nli.json"]
     assert len(found["fig-models-profile"]) == 4  # stored attacks, by recipe
-    assert found["fig-wiener-adaptive"] == ["wiener-snli-test-minilm-nli.json"]
+    wiener = "wiener-snli-test-minilm-nli"
+    assert found["fig-wiener-adaptive"] == [f"{wiener}-encoded.json", f"{wiener}.json"]
     theory = [name for name in found if name.startswith(("fig-gains", "fig-riccati"))]
     assert all(found[name] == [] for name in theory)

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from pidbook.drawings import what_gains as draw
-from pidlib.evaluation import Proportion
 
 
 def gains(defences, texts):
@@ -16,19 +14,10 @@ def gains(defences, texts):
     return frame.assign(low=frame["gain"] - 1, high=frame["gain"] + 1)
 
 
-def test_rows_are_named_and_stand_in_the_order_asked_for():
-    table = gains(["a", "b"], ["x", "y"]).rename(columns={"defence": "control", "text": "set"})
-    named = draw.named(table, {"b": "second", "a": "first"}, {"y": "why"})
-    assert [*named["defence"]] == ["second", "first"] and [*named["text"]] == ["why", "why"]
-    assert [*named["gain"]] == [4, 2]
-    with pytest.raises(KeyError, match="c"):
-        draw.named(table, {"c": "none"}, {"y": "why"})
-
-
 def test_prices_stand_in_columns_whatever_the_order_of_the_rows():
-    changes = gains(["encoding", "tuned copy"], ["sex", "one word", "number"])
-    plot = draw.price(changes, ["number", "sex"]).axes[0]
-    assert [mark.get_text() for mark in plot.get_xticklabels()] == ["one\nword", "number", "sex"]
+    changes = gains(["encoding", "tuned copy"], ["sex", "all", "number"])
+    plot = draw.price(changes, ["all", "number", "sex"]).axes[0]
+    assert [mark.get_text() for mark in plot.get_xticklabels()] == ["all", "number", "sex"]
     assert [mark.get_text() for mark in plot.texts[:3]] == ["+2.0", "+3.0", "+1.0"]
 
 
@@ -40,11 +29,32 @@ def test_each_swap_of_a_text_is_ringed_alone_and_with_the_others():
     assert {"vino", "jolly", "vino and\njolly"} < {*written} and "joyful" not in written
 
 
-def test_what_is_left_is_shown_with_its_pairs():
-    left = {("all", "bare model"): Proportion(3, 300), ("one", "bare model"): Proportion(9, 100)}
-    titles = [plot.get_title() for plot in draw.worst(left).axes]
-    assert titles == ["all\n300 pairs", "one\n100 pairs"]
-    assert "1.0" in str(draw.worst_table(left, "Left"))
+def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence():
+    frame = gains(["estimate", "encoding"], ["A2T", "PSO"])
+    frame.loc[3, "answer"] = "open"
+    plots = draw.panels(frame, (-2, 9), beneath={"PSO": "bare model: 4 %"}).axes
+    assert [plot.get_title() for plot in plots] == ["A2T", "PSO\nbare model: 4 %"]
+    for plot, values in zip(plots, ([1, 3], [2, 4]), strict=True):
+        marks = [line for line in plot.lines if line.get_marker() == "o"]
+        assert [line.get_xydata()[0].tolist() for line in marks] == [[values[0], 0], [values[1], 1]]
+        assert [text.get_text() for text in plot.texts] == [f"+{value}.0" for value in values]
+    assert marks[1].get_markerfacecolor() == "none" != marks[0].get_markerfacecolor()
+
+
+def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
+    plot = draw.kept_label({"A2T": 64.0, "contrast set": 0.0}, {"A2T": (71.0, 58.0, 85.0)}).axes[0]
+    assert [bar.get_width() for bar in plot.patches] == [64, 0]
+    diamonds = [line for line in plot.lines if line.get_marker() == "D"]
+    assert [line.get_xydata()[0].tolist() for line in diamonds] == [[71, 0]]
+
+
+def test_a_note_stands_behind_the_pairs_and_a_loss_is_marked():
+    frame = gains(["strict encoding"], ["every swap", "as written"])
+    frame.loc[1, "answer"] = "loss"
+    notes = {("strict encoding", "every swap"): "; one swap only"}
+    table = draw.summary(frame, ["every swap", "as written"], "Changes", notes)
+    assert table.words == [["strict encoding", "+1.0 gain (1,000; one swap only)", "+2.0 (1,000)"]]
+    assert ["marked" in look for look in table.looks[0]] == [False, False, True]
 
 
 def test_a_defence_lies_at_its_gain_and_its_change():

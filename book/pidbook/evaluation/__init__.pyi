@@ -19,6 +19,9 @@ from .contrast_rows import (
 from .fewer_words import (
     answers_within as answers_within,
 )
+from .judged import (
+    judged as judged,
+)
 from .law_results import (
     law_gains as law_gains,
     law_separation as law_separation,
@@ -55,6 +58,8 @@ from .swaps import (
 from .tidy import (
     accuracy_table as accuracy_table,
     gains_table as gains_table,
+    in_points as in_points,
+    over_bare as over_bare,
 )
 from .trial_results import (
     ADAPTIVE as ADAPTIVE,

@@ -100,3 +100,63 @@ def _threat(key: str) -> dict[str, str]:
     if key == CLEAN:
         return {"threat": CLEAN, "attack": ""}
     return {"threat": "transfer", "attack": key}
+
+
+def over_bare(
+    result: Mapping[str, Any],
+    defences: Mapping[str, str],
+    sets: Mapping[str, str],
+    n: int | None = None,
+    bare: Mapping[str, Any] | None = None,
+    together: str = "defence",
+) -> pd.DataFrame:
+    """Compare defences with the bare model on the same pairs, under the names of a page.
+
+    Parameters
+    ----------
+    result : mapping, with answers of each row
+    defences, sets : mapping of str to str; a condition or set of the result, and its name
+    n : int, optional; only the first n pairs
+    bare : mapping, optional; the result with the bare model, if another
+    together : "defence" or "text", as for `in_points`
+
+    Returns
+    -------
+    DataFrame, as from `in_points`
+    """
+    pairs = {}
+    for name, defence in defences.items():
+        for key, text in sets.items():
+            right = answers(result, name, key)[:n]
+            without = answers(bare or result, "none", key.removeprefix(ADAPTIVE))
+            pairs[defence, text] = compare(without[: len(right)], right)
+    return in_points(pairs, together)
+
+
+def in_points(pairs: Mapping[tuple[str, str], Paired], together: str = "defence") -> pd.DataFrame:
+    """Return comparisons of (defence, text) as rows: gain, 95 % interval, word after Holm.
+
+    Parameters
+    ----------
+    pairs : mapping
+    together : "defence" or "text"
+        Holm's correction runs over the texts of one defence, or over the defences of one text.
+
+    Returns
+    -------
+    DataFrame
+        defence, text, n, won, lost; then in points gain, low and high; and answer.
+    """
+    import pandas as pd
+
+    place = ("defence", "text").index(together)
+    words: dict[tuple[str, str], str] = {}
+    for one in dict.fromkeys(key[place] for key in pairs):
+        words |= conclude({key: pair for key, pair in pairs.items() if key[place] == one})
+    rows = []
+    for (defence, text), pair in pairs.items():
+        low, high = pair.interval()
+        row = {"defence": defence, "text": text, "n": pair.n, "won": pair.won, "lost": pair.lost}
+        row |= {"gain": 100 * pair.gain, "low": 100 * low, "high": 100 * high}
+        rows.append(row | {"answer": words[defence, text]})
+    return pd.DataFrame(rows)
