@@ -34,7 +34,7 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
     fig = page(3.6)
     left, right = fig.subplots(1, 2, sharey=True)
     places = np.arange(len(rows))
-    for plot, kind in ((left, "law"), (right, "search")):
+    for plot, kind in ((left, "P-D"), (right, "PMP")):
         paper = [row[f"{kind}, paper"] for row in rows]
         ours = [row[f"{kind}, ours"] for row in rows]
         low = [row[f"{kind}, low"] for row in rows]
@@ -47,11 +47,11 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
     counted = [row["counted"] for row in rows]
     mark = dict(color=INK, linestyle="", markersize=17, markeredgewidth=2)
     left.plot(counted, places, "|", **mark, label="counted", zorder=1)
-    least = np.nanmin([1, *(row["law, low"] for row in rows)])
-    most = np.nanmax([1.1, *(row["law, high"] for row in rows)])
+    least = np.nanmin([1, *(row["P-D, low"] for row in rows)])
+    most = np.nanmax([1.1, *(row["P-D, high"] for row in rows)])
     longest = np.nanmax([10, *_search_times(rows)])
-    left.set(title="the law", xlim=(min(0.965, least - 0.01), max(1.12, most + 0.01)))
-    right.set(title="the search", xlim=(0, max(10.5, 1.05 * longest)))
+    left.set(title="P-D, the law", xlim=(min(0.965, least - 0.01), max(1.12, most + 0.01)))
+    right.set(title="PMP, the search", xlim=(0, max(10.5, 1.05 * longest)))
     left.set_xticks((1, 1.05, 1.1))
     right.set_xticks((1, *range(5, int(longest) + 1, 5)))
     left.set_yticks(places, [row["model"] for row in rows])
@@ -63,22 +63,22 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
 
 def _search_times(rows: Sequence[Mapping]) -> list[float]:
     """Times of the search, the paper's and the upper ends of ours; nan where none is known."""
-    return [row[f"search, {kind}"] for row in rows for kind in ("paper", "high")]
+    return [row[f"PMP, {kind}"] for row in rows for kind in ("paper", "high")]
 
 
 def table_five_table(rows: Sequence[Mapping]) -> Table:
     """The numbers of Table 5: the paper's beside ours."""
     shown = []
     for row in rows:
-        line = {"model": row["model"], "law: counted": row["counted"]}
-        for kind in ("law", "search"):
+        line = {"model": row["model"], "P-D: counted": row["counted"]}
+        for kind in ("P-D", "PMP"):
             line[f"{kind}: paper"] = row[f"{kind}, paper"]
             line[f"{kind}: ours"] = row[f"{kind}, ours"]
             low, high = row[f"{kind}, low"], row[f"{kind}, high"]
             line[f"{kind}: 95 %"] = "not timed" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
         shown.append(line)
-    title = "Time with control over time without; the search of ours makes two sweeps"
-    return table(shown, title, digits={"law: counted": 3, "law: paper": 3}, folded=True)
+    title = "Time with control over time without; PMP of ours makes two sweeps"
+    return table(shown, title, digits={"P-D: counted": 3, "P-D: paper": 3}, folded=True)
 
 
 # --- Counting -----------------------------------------------------------------------------------
