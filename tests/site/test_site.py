@@ -305,7 +305,7 @@ def test_front_page_tells_of_the_other_laws(site):
     gains = [100 * (k - right["none"]) / 700 for name, k in right.items() if name != "none"]
     ends = f"{min(gains):+.1f} to {max(gains):+.1f}".replace("-", "\N{MINUS SIGN}")
     assert f"none shown: {ends} points" in text
-    assert f"TextFooler, {again['data']['n']} pairs of SICK" in text
+    assert f"TextFooler, {again['data']['n']} pairs of another data set, SICK" in text
     grid = read_result(RESULTS / "control-laws-sick-test-minilm-nli.json")["counts"]
     right = {name: of["lost"]["right"] / 10 for name, of in grid.items()}
     lost = [right["none"] - right[f"{law}, c 0.001"] for law in ("D", "P-D", "P")]
