@@ -77,7 +77,7 @@ def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
     """Gain with every text tried against change on the contrast set, one mark a defence."""
     lost = changes.set_index("defence")
     fig = Figure(figsize=(WIDTH, 4.5), layout="constrained")
-    left, right = min(-7.5, gains["low"].min() - 0.5), max(13, gains["high"].max() + 0.5)
+    left, right = min(-8.5, gains["low"].min() - 0.5), max(13, gains["high"].max() + 0.5)
     bottom = min(-19.5, changes["low"].min() - 1)
     top = max(5.5, changes["high"].max() + 1)
     plot = fig.add_subplot(xlim=(left, right), ylim=(bottom, top))
