@@ -214,9 +214,9 @@ def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
     """Our gains with their intervals and words; the first column says of which training, or model."""
     rows = []
     for row in ours.itertuples():
-        cells = {by: getattr(row, by), "text": row.text, "n": f"{row.n:,}"}
+        cells = {by: getattr(row, by), "text": row.text, "n": f"{int(row.n):,}"}
         cells["gain, points"] = with_interval(row.gain, row.low, row.high)
-        rows.append(cells | {"won": row.won, "lost": row.lost, "word": row.answer})
+        rows.append(cells | {"won": int(row.won), "lost": int(row.lost), "word": row.answer})
     return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
 
 
