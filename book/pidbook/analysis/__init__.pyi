@@ -13,7 +13,6 @@ from .pontryagin import (
 from .steering import (
     Steering as Steering,
     concept_states as concept_states,
-    steering_size as steering_size,
 )
 from .theorem import (
     ErrorProfiles as ErrorProfiles,

@@ -6,7 +6,7 @@ All controls add u_t to the state x_t. They differ in what they know: `u_t` fixe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,8 +41,6 @@ class Steering:
     >>> inputs = tokenizer("a dog runs", return_tensors="pt")
     >>> with Steering(lambda t, x: 0.1 * x, layers=[0, 1]).attached(model):
     ...     logits = model(**inputs).logits
-    >>> round(steering_size(model, inputs, Steering(lambda t, x: 0.1 * x, [0, 1])), 4)
-    0.02
 
     Source: our departure; paper Eq. (1) with another control.
     """
@@ -119,35 +117,3 @@ def concept_states(
     with torch.no_grad(), find_blocks(model).reading() as states:
         model(**inputs)
     return torch.stack([torch.einsum("bl,bld->bd", weights, x) for x in states[:-1]])
-
-
-def steering_size(model: Any, inputs: Mapping[str, Tensor], control: Any) -> float:
-    """How large a control is: the sum over blocks of the mean of |u_t|^2 / |x_t|^2.
-
-    Parameters
-    ----------
-    model : a language model in evaluation mode
-    inputs : mapping of str to tensor, arguments of the forward with `attention_mask`
-    control : Steering, or a controller; what can be attached to a model
-
-    Returns
-    -------
-    float, at least 0; the first position of each text does not count
-
-    Examples
-    --------
-    See `Steering`.
-
-    Source: our departure; the size at which steerings are compared.
-    """
-    squares: dict[int, Tensor] = {}
-
-    def spy(t: int, u: Tensor, _mask: Tensor | None) -> Tensor:
-        squares[t] = u.square().sum(-1)
-        return u
-
-    with torch.no_grad(), find_blocks(model).reading() as states, control.attached(model, spy):
-        model(**inputs)
-    counted = after_first(inputs["attention_mask"] != 0, 1)
-    shares = [(of / states[t].square().sum(-1))[counted].mean() for t, of in squares.items()]
-    return float(sum(shares))

@@ -214,9 +214,9 @@ def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
     """Our gains with their intervals and words; the first column says of which training, or model."""
     rows = []
     for row in ours.itertuples():
-        cells = {by: getattr(row, by), "text": row.text, "n": f"{row.n:,}"}
+        cells = {by: getattr(row, by), "text": row.text, "n": f"{int(row.n):,}"}
         cells["gain, points"] = with_interval(row.gain, row.low, row.high)
-        rows.append(cells | {"won": row.won, "lost": row.lost, "word": row.answer})
+        rows.append(cells | {"won": int(row.won), "lost": int(row.lost), "word": row.answer})
     return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
 
 
@@ -327,7 +327,7 @@ def bars(
 
     The first row says whose bars they are.
     """
-    fig = Figure(figsize=(5.8, height), layout="constrained")
+    fig = Figure(figsize=(5.3, height), layout="constrained")
     groups = gains.groupby("group", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True, squeeze=False)[:, 0]
     contenders = list(dict.fromkeys(gains["who"]))
@@ -344,16 +344,16 @@ def bars(
             text = f"{cell.gain:.0f} %" if percent else signed(cell.gain)
             if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
                 text += f"  {cell.who}"
-            look = dict(color=colour, va="center", textcoords="offset points", fontsize=11)
+            look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
             panel.annotate(text, (max(cell.high, 0), y), (6, 0), **look)
         panel.axvline(0, color=INK, linewidth=1)
-        panel.set_yticks(range(len(rows)), rows)
+        panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
-        panel.set_title(name, loc="left", fontsize=12, weight="bold")
+        panel.set_title(name, loc="left", fontsize=13, weight="bold")
         panel.tick_params(axis="y", length=0)
         panel.grid(axis="y", visible=False)
         panel.spines["left"].set_visible(False)
-    panels[-1].set_xlabel(xlabel)
+    panels[-1].set_xlabel(xlabel, fontsize=12)
     return fig
 
 
