@@ -142,7 +142,9 @@ def forest(
     use_book_style()
     groups = {name: {r: g[:3] for r, g in rows.items()} for name, rows in gains.items()}
     with rc_context({"font.size": 12}):
-        fig = gain_plot(groups, "change of accuracy, in points (right is better)", colours=(OURS, ESTIMATE, INK))
+        fig = gain_plot(
+            groups, "change of accuracy, in points (right is better)", colours=(OURS, ESTIMATE, INK)
+        )
     fig.legends[0].remove()  # the names stand beside the first row
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)

@@ -54,27 +54,30 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
     return [(100 * p.gain, ends.format(*(100 * end for end in p.interval()))) for p in pairs]
 
 
-def random_push(trial: dict, n: int) -> float:
-    """Share of right answers under a random push of the control's length, mean of two draws."""
-    from pidbook.evaluation import answers  # slow to import
+def pushed(trial: dict, n: int) -> tuple[float, str]:
+    """Points that random pushes of the control's length gain on the same pairs, and the interval."""
+    from pidbook.evaluation import push_gains  # slow to import
 
-    draws = [answers(trial, f"{PD}: noise {k}", RECIPE)[:n] for k in (0, 1)]
-    return float(sum(bits.mean() for bits in draws) / len(draws))
+    row = push_gains(trial, PD, rows=n).set_index("text").loc["TextFooler"]
+    return row["gain"], f"{row['low']:.1f}\u00a0to\u00a0{row['high']:.1f}"
 
 
 def turn(trial: dict) -> str:
-    """Two numbers: what the paper's control gains, and what is left when the attacker sees it."""
-    values, _ = zip(*(both := before_and_after(trial)), strict=True)
-    said = "<b>{:+.1f}</b><em>95 % interval {}</em>"
-    before, after = (said.format(*of).replace("-", "\N{MINUS SIGN}") for of in both)
-    first, second = (f'<i style="width:{100 * max(v, 0) / max(values):.1f}%"></i>' for v in values)
+    """What the control gains, what a random push does, and what the attacker who sees it leaves."""
     clean, bare, held, seen = on_same_pairs(trial)
-    push = 100 * (random_push(trial, len(bare)) - bare.mean())
+    before, after = before_and_after(trial)
+    cards = {
+        "before": (before, "points of accuracy for the control, on texts found without it"),
+        "push": (pushed(trial, len(bare)), "for a random push as long, on the same texts"),
+        "after": (after, "for the control, once the attack is aimed at the controlled model"),
+    }
+    shown = []
+    for kind, ((gain, ends), said) in cards.items():
+        bar = f'<i style="width:{100 * max(gain, 0) / before[0]:.1f}%"></i>'
+        number = f"<b>{gain:+.1f}</b><em>95 % interval {ends}</em>".replace("-", "\N{MINUS SIGN}")
+        shown.append(f'<span class="{kind}">{bar}{number} {said}</span>')
     small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. An attack, TextFooler, swaps words for synonyms; then {100 * bare.mean():.1f} % are right, and {100 * held.mean():.1f} % if the control is switched on afterwards. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % are right."
-    return (
-        f'<p class="hero-turn"><span class="before">{first}{before} points of accuracy, while the attacker has not seen the control; a push of equal length in a random direction gains {push:.1f}</span>'
-        f'<span class="after">{second}{after} points, once the attacker sees it</span><small>{small}</small></p>'
-    )
+    return f'<p class="hero-turn">{"".join(shown)}<small>{small}</small></p>'
 
 
 def right(shares: list[float] | None, example: dict) -> bool:
