@@ -15,49 +15,42 @@ from pidbook.figures import (
     LOSS,
     NOISE,
     OURS,
-    PAPER,
     Table,
     page,
     page_and_plot,
     signed,
     table,
-    with_interval,
 )
 
 LEVEL = dict(color=INK, linewidth=0.9)
 
 
 def six(pairs: pd.DataFrame) -> Figure:
-    """Six panels of two bars: an idea of the paper, and a plain rival; longer is better.
+    """Each idea of the paper in % of the simpler way, a bar a trial.
 
-    Columns question, measured, idea, rival, of_idea, of_rival, gain, low, high, digits.
+    Columns question, measured (a line of text), share, share_low, share_high.
     """
-    fig = page(7.6)
-    for panel, row in zip(fig.subplots(len(pairs), 1), pairs.itertuples(), strict=True):
-        longest = max(row.of_idea, row.of_rival)
-        for y, (value, colour) in enumerate(((row.of_idea, OURS), (row.of_rival, INK))):
-            panel.barh(y, value / longest, 0.7, color=colour, alpha=0.8 if y == 0 else 0.45)
-            text = f"{value:.{row.digits}f}"
-            panel.text(value / longest + 0.015, y, text, va="center", color=colour, fontsize=11.5)
-        lead = with_interval(row.gain, row.low, row.high, row.digits)
-        lead = lead if row.gain else "no answer turns"
-        panel.text(1.18, 0.5, lead, va="center", fontsize=11)
-        panel.set_yticks((0, 1), (row.idea, row.rival), fontsize=11)
-        panel.get_yticklabels()[0].set_color(OURS)
-        panel.set(xlim=(0, 1.62), ylim=(1.5, -0.5), xticks=())
-        title = panel.set_title(row.question, loc="left", fontsize=11.5, weight="bold")
-        look = dict(xycoords=title, textcoords="offset points", va="bottom", fontsize=10.5)
-        panel.annotate(row.measured, (1, 0), (8, 0), annotation_clip=False, **look)
-        panel.spines["bottom"].set_visible(False)
-        panel.tick_params(axis="y", length=0)
-        panel.grid(visible=False)
+    fig, plot = page_and_plot(5.9)
+    for y, row in enumerate(pairs.itertuples()):
+        plot.barh(y, row.share, 0.3, color=OURS, alpha=0.8)
+        plot.plot((row.share_low, row.share_high), (y, y), **LEVEL)
+        plot.text(0, y - 0.51, row.question, weight="bold", va="center", fontsize=11.5)
+        plot.text(0, y - 0.28, row.measured, va="center", fontsize=10.5)
+        text = f"{row.share:.0f} % [{row.share_low:.0f}, {row.share_high:.0f}]"
+        text = text if row.share_low < row.share_high else "100 %: no answer turns"
+        plot.text(max(row.share_high, 100) + 3, y, text, va="center", color=OURS)
+        plot.plot((100, 100), (y - 0.18, y + 0.3), "--", **LEVEL)
+    plot.set(xlim=(0, 160), ylim=(len(pairs) - 0.7, -0.75), xticks=(0, 50, 100), yticks=())
+    plot.set_xlabel("what the idea reaches, in % of the simpler way", x=0.32)
+    plot.spines["bottom"].set_bounds(0, 100)
+    plot.grid(visible=False)
     return fig
 
 
 def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Figure:
     """Share of the guess that P removes, by price, with the gain of two kinds of blocks."""
     fig, plot = page_and_plot(3.7, xlabel="price c of a push", ylabel="share removed")
-    looks = {"orthogonal blocks": (OURS, "o", 11, "none"), "real blocks": (INK, "s", 5, INK)}
+    looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
     for name, share in shares.items():
         colour, mark, size, face = looks[name]
         how = dict(color=colour, linewidth=2, markersize=size, markerfacecolor=face)
@@ -75,7 +68,7 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     return fig
 
 
-GAINS = {"P-D": OURS, "searched, as strong": ESTIMATE, "searched, any strength": ESTIMATE}
+GAINS = {"P-D": INK, "searched, same total": OURS, "searched, any total": OURS}
 
 
 def searches(gains: pd.DataFrame) -> Figure:
@@ -104,27 +97,25 @@ def searches(gains: pd.DataFrame) -> Figure:
 
 ATTACKERS = {
     "by the paper’s loss": (OURS, "-"),
-    "by the margin": (ATTACKER, "-"),
+    "by the margin": (INK, "-"),
     "random words": (NOISE, "--"),
 }
 
 
-def course(courses: Mapping[str, np.ndarray], held: int, n: int) -> Figure:
-    """Rows still right after so many questions, a curve (budget + 1,) an attacker."""
+def course(courses: Mapping[str, np.ndarray], most: int) -> Figure:
+    """Right answers turned after so many questions, a curve (budget + 1,) an attacker."""
     fig, plot = page_and_plot(4.2, xlabel="questions asked")
-    plot.set_ylabel(f"rows still right, of {n}\n(fewer: a stronger attack)")
+    plot.set_ylabel("right answers turned\n(more: a stronger attack)")
     last = len(next(iter(courses.values()))) - 1
-    plot.fill_between([0, last], held, color=INK, alpha=0.18, linewidth=0)
-    plot.text(last / 2, held / 2, f"{held} rows that no words turn", ha="center", va="center")
+    plot.plot((0, last), (most, most), "--", **LEVEL)
+    plot.text(1, most + 3, f"{most} is the most that any choice of words turns")
     place = np.inf
-    for name, left in sorted(courses.items(), key=lambda item: -item[1][-1]):
+    for name, turned in sorted(courses.items(), key=lambda item: -item[1][-1]):
         colour, line = ATTACKERS[name]
-        plot.plot(left, color=colour, linewidth=2.4, linestyle=line)
-        place = min(left[-1], place - 10)
-        plot.text(last + 1, place, f"{left[-1]} {name}", color=colour, va="center")
-    start = next(iter(courses.values()))[0]
-    plot.text(2, start + 2, f"{start} right at first", va="bottom")
-    plot.set(xlim=(0, 1.62 * last), ylim=(0, 178), xticks=range(0, last + 1, 12))
+        plot.plot(turned, color=colour, linewidth=2.4, linestyle=line)
+        place = min(turned[-1], place - 8)
+        plot.text(last + 1, place, f"{turned[-1]} {name}", color=colour, va="center")
+    plot.set(xlim=(0, 1.62 * last), ylim=(0, 125), xticks=range(0, last + 1, 12))
     plot.spines["bottom"].set_bounds(0, last)
     plot.xaxis.set_label_coords(0.31, -0.11)
     plot.grid(visible=False)
@@ -141,8 +132,8 @@ def swaps(rise: np.ndarray, turns: np.ndarray) -> Figure:
         plot.plot(rise[some], height, "o", color=colour, markerfacecolor=face, markersize=5)
     up = rise > 0
     named = (
-        f"{turns.sum()} swaps\nturn the answer:\n{(up & turns).sum()} raise the loss",
-        f"{(~turns).sum()} swaps\ndo not:\n{(up & ~turns).sum()} raise the loss",
+        f"{turns.sum()} of {len(turns)} swaps\nturn the answer:\n{(up & turns).sum()} raise the loss",
+        f"{(~turns).sum()} do not:\n{(up & ~turns).sum()} raise the loss",
     )
     plot.set_yticks((0, 1), named)
     plot.get_yticklabels()[0].set_color(LOSS)
@@ -181,21 +172,27 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     return fig
 
 
-def off_subspace(shares: Mapping[str, np.ndarray]) -> Figure:
-    """Share of a change's energy off the subspace, in %, by state: random, and corruption."""
-    fig, plot = page_and_plot(3.4, ylabel="share that P can remove, %")
-    random = shares["random change"]
-    largest = np.max([v for name, v in shares.items() if name != "random change"], axis=0)
-    x = np.arange(len(random))
-    for side, values, colour in ((-0.2, random, INK), (0.2, largest, LOSS)):
-        plot.bar(x + side, values, 0.4, color=colour, alpha=0.6)
-        for at, value in zip(x, values, strict=True):
-            plot.text(at + side, value + 1, f"{value + 1e-4:.0f}", color=colour, ha="center")
-    plot.text(-0.4, 75, "a random change")
-    plot.text(5.4, 75, "corruption, the worst of six", color=LOSS, ha="right")
-    plot.set_xticks(x, [f"$x_{t}$" for t in x])
-    plot.set(xlabel="state before each block", ylim=(0, 82), yticks=(0, 25, 50))
-    plot.grid(visible=False)
+def off_subspace(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Share of a change off the subspace, in %, by state; random and corruption, a panel a network."""
+    fig = page(4.6)
+    panels = fig.subplots(len(shares), 1, sharex=True, sharey=True)
+    for panel, (network, of) in zip(panels, shares.items(), strict=True):
+        random = of["random change"]
+        largest = np.max([v for name, v in of.items() if name != "random change"], axis=0)
+        x = np.arange(len(random))
+        for side, values, colour in ((-0.2, random, INK), (0.2, largest, LOSS)):
+            panel.bar(x + side, values, 0.4, color=colour, alpha=0.6)
+            for at, value in zip(x, values, strict=True):
+                text = f"{value + 1e-4:.0f}"
+                panel.text(at + side, value + 2, text, color=colour, ha="center")
+        panel.set_title(network, loc="left", fontsize=11.5, weight="bold")
+        panel.set(ylim=(0, 80), yticks=(0, 25, 50), xticks=x)
+        panel.set_xticklabels([f"$x_{t}$" for t in x])
+        panel.grid(visible=False)
+    panels[0].text(0.1, 50, "a random change")
+    panels[0].text(5.4, 50, "corruption, the largest of six", color=LOSS, ha="right")
+    panels[-1].set_xlabel("state before each block")
+    fig.supylabel("share that P can remove, %", fontsize="medium")
     return fig
 
 
@@ -211,7 +208,7 @@ def off_subspace_table(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
     return table(rows, "Share of a change off the subspace, %", digits=1, folded=True)
 
 
-LAWS = {"word by word": OURS, "if all agree": ESTIMATE}
+LAWS = {"word by word": OURS, "agreement gate": ESTIMATE}
 
 
 def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
@@ -241,15 +238,15 @@ def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
 
 
 def two_tests(tests: pd.DataFrame) -> Figure:
-    """Two tests in a plane; rows no control, word by word, if all agree, plain rule.
+    """Two tests in a plane; rows no control, word by word, agreement gate, plain rule.
 
-    Columns notices (%), change (points).
+    Columns notices (%), change (percentage points).
     """
     fig, plot = page_and_plot(4.2)
     looks = {
         "no control": (INK, "no control", (-14, 0), "right"),
         "word by word": (OURS, "word by word", (14, 0), "left"),
-        "if all agree": (ESTIMATE, "if all agree", (-14, 6), "right"),
+        "agreement gate": (ESTIMATE, "agreement gate", (-14, 6), "right"),
         "plain rule": (INK, "a plain rule", (-14, 0), "right"),
     }
     for name, (colour, text, shift, side) in looks.items():
@@ -262,13 +259,13 @@ def two_tests(tests: pd.DataFrame) -> Figure:
     plot.text(49, 1.27, "better", ha="right", va="center")
     plot.set(xlim=(0, 102), ylim=(-0.2, 2.55), yticks=(0, 1, 2))
     plot.set_xlabel("one person swapped: how many answers notice, %")
-    plot.set_ylabel("all persons swapped:\nthe answer moves, points")
+    plot.set_ylabel("all persons swapped: the\nprobabilities move, % points")
     plot.grid(visible=False)
     return fig
 
 
 STEERINGS = {  # colour, and where the name stands from the end of the line
-    "addition": (PAPER, (8, 8)),
+    "addition": (INK, (8, 8)),
     "LQR": (LOSS, (8, -8)),
     "PID over layers": (ATTACKER, (-2, -48)),
     "half-space": (ESTIMATE, (8, 2)),
@@ -277,18 +274,29 @@ STEERINGS = {  # colour, and where the name stands from the end of the line
 
 
 def steerings(gains: pd.DataFrame) -> Figure:
-    """Log-odds gained over harm on other text, a line a law; columns law, gain, loss."""
+    """Log-odds gained over harm on other text, a line a law, and its lower left part enlarged.
+
+    Columns law, gain, low, high, loss.
+    """
     xlabel = "harm: loss added on other text, nats a token"
-    fig, plot = page_and_plot(4.4, xlabel=xlabel, ylabel="log-odds gained for the good mood")
+    fig, plot = page_and_plot(4.8, xlabel=xlabel, ylabel="log-odds gained for the good mood")
+    near = plot.inset_axes((0.45, 1.9, 0.73, 3.3), transform=plot.transData)
     for name, (colour, shift) in STEERINGS.items():
         rows = gains[gains["law"] == name].sort_values("loss")
-        plot.plot(rows["loss"], rows["gain"], "o-", color=colour, markersize=5)
+        ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
+        how = dict(color=colour, marker="o", markersize=4)
+        plot.errorbar(rows["loss"], rows["gain"], yerr=ends, **how)
+        near.errorbar(rows["loss"], rows["gain"], yerr=ends, **how)
         end = tuple(rows.iloc[-1][["loss", "gain"]])
         look = dict(color=colour, va="center", textcoords="offset points")
         if shift[1] < -20:
             look["arrowprops"] = dict(arrowstyle="-", color=colour)
         plot.annotate(name, end, shift, **look)
     plot.axhline(0, zorder=0, **LEVEL)
-    plot.set(xlim=(-0.03, 1.2), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
+    plot.set(xlim=(-0.03, 1.22), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
     plot.grid(visible=False)
+    near.set(xlim=(-0.005, 0.175), ylim=(-0.1, 4.1), xticks=(0, 0.05, 0.1, 0.15), yticks=(0, 2, 4))
+    near.set_title("enlarged: small harm", loc="left", fontsize=10)
+    near.tick_params(labelsize=9)
+    near.grid(visible=False)
     return fig

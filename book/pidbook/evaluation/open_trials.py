@@ -87,10 +87,11 @@ def six_pairs(
     fairness: Mapping[str, Any],
     steering: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """An idea of the paper beside a plain rival in each of six trials, a row a trial.
+    """An idea of the paper beside a simpler way in each of six trials, a row a trial.
 
-    Columns question, measured, idea, rival (names), of_idea, of_rival (numbers), gain, low,
-    high (idea less rival, with its interval), digits.
+    Columns question, measured (what was counted, as text), of_idea, of_rival (numbers), gain,
+    low, high (idea less rival, with its interval), share, share_low, share_high (the same as
+    idea over rival, in %).
     """
     laws = ("PD, 0.001", "LQR running, P-D, 0.001", "learnt gains, equal total")
     sets = ("clean", "textfooler", "contrast")
@@ -110,26 +111,28 @@ def six_pairs(
     }
     pushed = {law: steered(steering, f"{law}, 0.0025") for law in ("addition", "feedback")}
     trials = [
-        # question, measured, (idea, rival), numbers of (rival, idea), scale, digits
-        ["Riccati, real blocks", "right answers, of 600", ("real blocks", "orthogonal blocks"),
+        # question, measured, numbers of (rival, idea), scale, digits
+        ["Riccati with measured blocks",
+         "right answers of 600: {} with measured, {} with orthogonal blocks",
          [right["PD, 0.001"], right["LQR running, P-D, 0.001"]], 600, 0],
-        ["Gains by search", "right answers, of 600", ("searched gains", "P-D as published"),
+        ["Gains by search", "right answers of 600: {} with searched gains, {} with P-D",
          [right["PD, 0.001"], right["learnt gains, equal total"]], 600, 0],
-        ["Attack by optimal control", "right answers turned, of 158",
-         ("by the paper's loss", "by the answer's margin"),
+        ["Attack by optimal control", "answers turned: {} by the paper's loss, {} by the margin",
          [turned["gradient beam"], turned["running loss"]], 200, 0],
-        ["Pictures", "corrupted pictures named rightly, %", ("P-D", "no control"),
+        ["Pictures", "corrupted pictures named rightly: {} % under P-D, {} % without",
          [named["none"], named["P-D 99 %"]], 100, 1],
-        ["Fairness", "swaps of one person noticed, of 221", ("word by word", "a plain rule"),
+        ["Fairness", "swaps of one person noticed: {} word by word, {} by a plain rule",
          [seen["one canonical version"], seen["word by word, rank 4"]], 221, 0],
-        ["Steering", "log-odds gained for the good mood", ("the paper's feedback", "one vector added"),
+        ["Steering", "log-odds gained: {} by the paper's feedback, {} by one vector",
          [pushed["addition"], pushed["feedback"]], 1, 2],
     ]  # fmt: skip
     rows = []
-    for question, measured, (idea, rival), (of_rival, of_idea), scale, digits in trials:
-        row = {"question": question, "measured": measured, "idea": idea, "rival": rival}
-        row |= {"of_idea": scale * of_idea.mean(), "of_rival": scale * of_rival.mean()}
-        sources = pairs if scale == 600 else None
-        step = difference(of_rival, of_idea, scale, sources)
-        rows.append(row | step | {"digits": digits})
+    for question, measured, (of_rival, of_idea), scale, digits in trials:
+        means = [scale * of_idea.mean(), scale * of_rival.mean()]
+        words = measured.format(*(f"{mean:.{digits}f}" for mean in means))
+        row = {"question": question, "measured": words, "of_idea": means[0], "of_rival": means[1]}
+        row |= difference(of_rival, of_idea, scale, pairs if scale == 600 else None)
+        for share, step in {"share": "gain", "share_low": "low", "share_high": "high"}.items():
+            row[share] = 100 * (1 + row[step] / means[1])
+        rows.append(row)
     return pd.DataFrame(rows)
