@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const STYLE = `
-.book-caption { margin-left: calc(var(--jp-cell-prompt-width) + 5px); }
+.book-caption { padding-left: calc(var(--jp-cell-prompt-width) + 5px); box-sizing: border-box; }
 .jp-MarkdownCell .myst h1 { margin-bottom: 0.6em; }
 .jp-OutputArea summary { list-style: disclosure-closed inside; cursor: pointer; }
 .jp-OutputArea [open] > summary { list-style-type: disclosure-open; }`;
