@@ -66,7 +66,7 @@ def columns_table(
 # --- Gain against loss --------------------------------------------------------------------------
 
 PLACES = {  # of a name, in points from its mark; elsewhere above it, to the right
-    "paper's control": (9, -42, "left"),
+    "paper's control": (-9, -42, "right"),
     "spelling corrector": (-9, 9, "right"),
 }
 
