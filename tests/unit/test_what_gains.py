@@ -17,7 +17,9 @@ def gains(defences, texts):
 def test_prices_stand_in_columns_whatever_the_order_of_the_rows():
     changes = gains(["encoding", "tuned copy"], ["sex", "all", "number"])
     plot = draw.price(changes, ["all", "number", "sex"]).axes[0]
-    assert [mark.get_text() for mark in plot.get_xticklabels()] == ["all", "number", "sex"]
+    assert [mark.get_text() for mark in plot.get_xticklabels()] == [
+        f"{text}\n1,000" for text in ("all", "number", "sex")
+    ]
     assert [mark.get_text() for mark in plot.texts[:3]] == ["+2.0", "+3.0", "+1.0"]
 
 
@@ -27,6 +29,8 @@ def test_each_swap_of_a_text_is_ringed_alone_and_with_the_others():
     plot = draw.one_sentence(np.arange(6.0), every, [0, 3], every.index((1, 1)), words).axes[0]
     written = [mark.get_text() for mark in plot.texts]
     assert {"vino", "jolly", "vino and\njolly"} < {*written} and "joyful" not in written
+    plot = draw.one_sentence(np.arange(6.0), every, [0, 2], every.index((1, 1)), words).axes[0]
+    assert "joyful" in [mark.get_text() for mark in plot.texts]  # the first step of the search
 
 
 def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence():
@@ -41,6 +45,13 @@ def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence
     assert marks[1].get_markerfacecolor() == "none" != marks[0].get_markerfacecolor()
 
 
+def test_a_gain_begins_where_the_bare_model_ends():
+    plot = draw.panels(gains(["estimate"], ["A2T", "PSO"]).assign(bare=20.0), (0, 90)).axes[0]
+    assert [bar.get_width() for bar in plot.patches] == [20]
+    marks = [line.get_xydata()[0].tolist() for line in plot.lines if line.get_marker() == "o"]
+    assert marks == [[21, 0]]
+
+
 def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
     plot = draw.kept_label({"A2T": 64.0, "contrast set": 0.0}, {"A2T": (71.0, 58.0, 85.0)}).axes[0]
     assert [bar.get_width() for bar in plot.patches] == [64, 0]
@@ -48,12 +59,11 @@ def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
     assert [line.get_xydata()[0].tolist() for line in diamonds] == [[71, 0]]
 
 
-def test_a_note_stands_behind_the_pairs_and_a_loss_is_marked():
-    frame = gains(["strict encoding"], ["every swap", "as written"])
+def test_pairs_stand_behind_a_change_and_a_loss_is_marked():
+    frame = gains(["encoding"], ["every swap", "as written"])
     frame.loc[1, "answer"] = "loss"
-    notes = {("strict encoding", "every swap"): "; one swap only"}
-    table = draw.summary(frame, ["every swap", "as written"], "Changes", notes)
-    assert table.words == [["strict encoding", "+1.0 gain (1,000; one swap only)", "+2.0 (1,000)"]]
+    table = draw.summary(frame, ["every swap", "as written"], "Changes")
+    assert table.words == [["encoding", "+1.0 gain (1,000)", "+2.0 (1,000)"]]
     assert ["marked" in look for look in table.looks[0]] == [False, False, True]
 
 

@@ -66,10 +66,8 @@ def columns_table(
 # --- Gain against loss --------------------------------------------------------------------------
 
 PLACES = {  # of a name, in points from its mark; elsewhere above it, to the right
-    "paper's control": (9, -26, "left"),
+    "paper's control": (-9, -42, "right"),
     "spelling corrector": (-9, 9, "right"),
-    "estimate": (9, -14, "left"),
-    "tuned copy": (9, -14, "left"),
 }
 
 
@@ -78,15 +76,15 @@ def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
     lost = changes.set_index("defence")
     fig = Figure(figsize=(WIDTH, 4.5), layout="constrained")
     left, right = min(-8.5, gains["low"].min() - 0.5), max(13, gains["high"].max() + 0.5)
-    bottom = min(-19.5, changes["low"].min() - 1)
+    bottom = min(-20.5, changes["low"].min() - 1)
     top = max(5.5, changes["high"].max() + 1)
     plot = fig.add_subplot(xlim=(left, right), ylim=(bottom, top))
     plot.fill_between([0, right], -2, top, color=INK, alpha=0.12, linewidth=0)
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
     corner = dict(ha="right", style="italic")
-    plot.text(right - 0.4, top - 0.5, "the place to be", va="top", **corner)
-    plot.text(right - 0.4, bottom + 0.4, "gains, and pays", va="bottom", **corner)
+    plot.text(right - 0.4, top - 0.5, "gains, and keeps this set", va="top", **corner)
+    plot.text(right - 0.4, bottom + 0.4, "gains, and loses here", va="bottom", **corner)
     for row in gains.to_dict("records"):
         _defence(plot, row, lost.loc[row["defence"]])
     plot.set(xlabel="gain with every swap tried, points (right: better)")
@@ -107,7 +105,8 @@ def _defence(plot: Axes, gain: Mapping[str, Any], change: Mapping[str, Any]) -> 
     _mark(plot, x, y, colour, shown)
     right, up, side = PLACES.get(name, (9, 9, "left"))
     place = dict(textcoords="offset points", ha=side, color=colour, fontsize=11)
-    label = name if shown else f"{name}\n(no gain shown)"
+    lines = [name] if shown else [name, "no gain shown"]
+    label = "\n".join([*lines, f"n = {gain['n']:,}"])
     plot.annotate(label, (x, y), (right, up), **place)
 
 
@@ -144,6 +143,10 @@ def one_sentence(
     start = path[0]  # in this column there is one dot only
     place = dict(textcoords="offset points", ha="left", weight="bold")
     plot.annotate("greedy search", (swapped[start], margin[start]), (-20, 11), **place)
+    first = next(k for k, word in enumerate(every[path[1]]) if word)
+    label = words[first][every[path[1]][first]]
+    place["ha"] = "right"
+    plot.annotate(label, (swapped[path[1]], margin[path[1]]), (-9, -7), **place)
     for k, (place, word) in enumerate(ringed.items()):
         side = "right" if k % 2 and k < len(ringed) - 1 else "left"
         _ringed(plot, beside[place], margin[place], word, side)
@@ -182,6 +185,8 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
     plot = fig.axes[0]
     plot.tick_params(labelsize=10.5)
     plot.axvline(1, color=INK, linewidth=1.2)
+    pairs = changes["n"].groupby("text").max()
+    plot.set_xticks(plot.get_xticks(), [f"{text}\n{pairs[text]:,}" for text in columns])
     for mark, (_, change) in zip(plot.texts, changes.iterrows(), strict=True):
         weight = "bold" if change["answer"] in SHOWN else "normal"
         mark.set(text=signed(change["gain"]), fontweight=weight)
@@ -196,9 +201,11 @@ def panels(
     xlim: tuple[float, float],
     beneath: Mapping[str, str] | None = None,
     colour: str | None = None,
+    xlabel: str = "points over the bare model (right: better)",
 ) -> Figure:
     """One panel a text, one row a defence: gains with intervals.
 
+    Columns of the frame that may lack: bare, from where a gain counts; bar, the end of a grey bar.
     beneath: a second line for some titles; colour: one for all marks, in place of the defences'.
     """
     titles = list(dict.fromkeys(gains["text"]))
@@ -214,8 +221,7 @@ def panels(
         plot.grid(axis="y", visible=False)
     plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=11)
-    right = "points over the bare model (right: better)"
-    fig.supxlabel(right, fontsize=11, color=INK)
+    fig.supxlabel(xlabel, fontsize=11, color=INK)
     return fig
 
 
@@ -223,8 +229,11 @@ def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None
     """A gain, its interval, and its number at the right edge, bold if it is shown."""
     colour = colour or COLOURS.get(row["defence"], INK)
     shown = row["answer"] in SHOWN
-    plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
-    _mark(plot, row["gain"], y, colour, shown)
+    bare = row.get("bare", 0)
+    plot.barh(y, row.get("bar", bare), color=INK, alpha=0.25, height=0.7, linewidth=0)
+    ends = [bare + row["low"], bare + row["high"]]
+    plot.plot(ends, [y, y], color=colour, linewidth=2, alpha=0.7)
+    _mark(plot, bare + row["gain"], y, colour, shown)
     place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
     weight = "bold" if shown else "normal"
     plot.text(1, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
@@ -241,16 +250,16 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
     fig = Figure(figsize=(WIDTH, 3.3), layout="constrained")
     plot = fig.add_subplot(xlabel="texts that keep their label, %", xlim=(0, 104))
     names = list(readers)
-    plot.barh(names, [*readers.values()], color=INK, alpha=0.35, height=0.62)
+    label = "both readers, of 50 texts"
+    plot.barh(names, [*readers.values()], color=INK, alpha=0.35, height=0.62, label=label)
     for y, name in enumerate(names):
         plot.text(1.5, y, f"{readers[name]:.0f}", va="center", weight="bold")
         if name in judge:
             value, low, high = judge[name]
             plot.plot([low, high], [y, y], color=INK, linewidth=1.6)
-            plot.plot(value, y, "D", color=INK, markersize=7)
-    labelled = max(judge, key=lambda name: judge[name][2])  # whose interval ends last
-    plot.text(judge[labelled][2] + 2, names.index(labelled), "the judge", va="center")
-    plot.text(9, 0, "both readers", va="center")
+            once = "the judge" if name == next(iter(judge)) else None
+            plot.plot(value, y, "-D", color=INK, markersize=7, label=once)
+    fig.legend(loc="outside upper center", ncols=2, frameon=False)
     plot.invert_yaxis()
     plot.grid(axis="y", visible=False)
     return fig
@@ -259,16 +268,8 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
 # --- The verdict --------------------------------------------------------------------------------
 
 
-def summary(
-    gains: pd.DataFrame,
-    columns: Sequence[str],
-    caption: str,
-    notes: Mapping[tuple[str, str], str],
-) -> Table:
-    """Changes of each defence on some sets, with the pairs; gains are named, losses marked.
-
-    notes: what stands behind the number of a defence and a set.
-    """
+def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
+    """Changes of each defence on some sets, with the pairs; gains are named, losses marked."""
     rows = []
     answers: dict[tuple[str, str], str] = {}
     for name in dict.fromkeys(gains["defence"]):
@@ -277,7 +278,7 @@ def summary(
         for column in columns:
             of = mine.loc[column]
             word = " gain" if of["answer"] == "gain" else ""
-            row[column] = f"{signed(of['gain'])}{word} ({of['n']:,}{notes.get((name, column), '')})"
+            row[column] = f"{signed(of['gain'])}{word} ({of['n']:,})"
             answers[name, column] = of["answer"]
         rows.append(row)
 
