@@ -37,8 +37,18 @@ MARKS = ("^", "s", "v", "D")  # of the paper's models, the smallest first
 def radars(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]]) -> go.Figure:
     """Accuracies, five each, of the model, the data and the training that a reader chooses."""
     figure = radar_choice(TEXTS, frames, ["model", "data", "training"])
-    figure.update_polars(radialaxis=dict(angle=90, tickangle=90, ticktext=["25 %", "", "", ""]))
+    bare, transfer, adaptive = figure.data
+    bare.update(line=dict(width=8, dash="solid"), marker_size=14)
+    adaptive.update(line=dict(width=2, dash="solid"), fill="none")
+    figure.update_polars(radialaxis=dict(angle=-54, tickangle=-54))
     return tidy(figure, 2)
+
+
+def radar_table(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]]) -> Table:
+    """Accuracies of the outlines that are shown first, open."""
+    (model, data, training), outlines = next(iter(frames.items()))
+    rows = [{"": name} | dict(zip(TEXTS, cells, strict=True)) for name, cells in outlines.items()]
+    return table(rows, f"{model} on {data}, {training} training: accuracy in %", 1, folded=False)
 
 
 # --- Two captions ---------------------------------------------------------------------------------
@@ -97,7 +107,7 @@ def push(outside: float) -> Figure:
     heads = (
         "1. See: clean states lie near a subspace, here the line",
         "2. Measure: how far outside is a state?",
-        "3. Push: back into the subspace",
+        "3. Push (one subspace, P control): back onto the line",
     )
     fig = Figure(figsize=(5.6, 4.4), layout="constrained")
     panels = fig.subplots(3, 1)
@@ -150,23 +160,24 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
 
     Columns: model, training, text, gain; ours: low and high, too.
     """
-    fig = Figure(figsize=(5.8, 5.0), layout="constrained")
+    fig = Figure(figsize=(5.8, 5.6), layout="constrained")
     trainings = list(dict.fromkeys(ours["training"]))
     panels = fig.subplots(1, len(trainings), sharey=True, sharex=True)
     for panel, training in zip(panels, trainings, strict=True):
         theirs = published[published["training"] == training]
-        for mark, (model, rows) in zip(MARKS, theirs.groupby("model", sort=False), strict=True):
-            y = [TEXTS.index(text) + 0.2 for text in rows["text"]]
-            look = dict(color=PAPER, marker=mark, markersize=6, fillstyle="none", linestyle="")
+        groups = theirs.groupby("model", sort=False)
+        for k, (mark, (model, rows)) in enumerate(zip(MARKS, groups, strict=True)):
+            y = [TEXTS.index(text) + 0.05 + 0.12 * k for text in rows["text"]]
+            look = dict(color=PAPER, marker=mark, markersize=5.5, fillstyle="none", linestyle="")
             panel.plot(rows["gain"], y, label=f"{model} (paper)", **look)
         for row in ours[ours["training"] == training].itertuples():
-            y = TEXTS.index(row.text) - 0.16
+            y = TEXTS.index(row.text) - 0.2
             panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=2)
             panel.plot(row.gain, y, "o", color=OURS, markersize=7, label="MiniLM (ours)")
             _above(panel, y, row)
         panel.axvline(0, color=INK, linewidth=1)
-        panel.axhline(0.5, color=INK, linewidth=0.5, alpha=0.4)
-        panel.set(xlim=(-17, 38), xticks=(-10, 0, 10, 20, 30), ylim=(4.55, -0.6))
+        panel.axhline(0.52, color=INK, linewidth=0.5, alpha=0.4)
+        panel.set(xlim=(-17, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.55, -0.6))
         panel.set_title(training, fontsize=12, weight="bold")
         panel.grid(axis="y", visible=False)
         panel.tick_params(axis="y", length=0)
@@ -181,7 +192,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
 def _above(panel: Axes, y: float, row) -> None:
     """The gain as a number above its mark, clear of the line at 0."""
     x = float(np.clip(row.gain, 9.5, 29)) if row.gain > 0 else -10
-    panel.text(x, y - 0.13, signed(row.gain), color=OURS, ha="center", va="bottom", fontsize=10.5)
+    panel.text(x, y - 0.08, signed(row.gain), color=OURS, ha="center", va="bottom", fontsize=10.5)
 
 
 def arrows(base: float, controlled: float) -> str:
@@ -233,7 +244,7 @@ ANLI = {  # whose gains: colour, mark
 def anli(gains: pd.DataFrame) -> Figure:
     """Gains with intervals in each round; columns who, round, gain, low, high."""
     fig = Figure(figsize=(5.6, 4.6), layout="constrained")
-    plot = fig.add_subplot(xlabel="gain of P-D control, in points")
+    plot = fig.add_subplot(xlabel="gain over the bare model, in points")
     rounds = list(dict.fromkeys(gains["round"]))
     for k, (who, (colour, mark)) in enumerate(ANLI.items()):
         rows = gains[gains["who"] == who]
@@ -325,7 +336,7 @@ def bars(
 ) -> Figure:
     """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
 
-    The first row says whose bars they are.
+    The first row says whose bars they are. A column over, if there, is printed at the right.
     """
     fig = Figure(figsize=(5.3, height), layout="constrained")
     groups = gains.groupby("group", sort=False)
@@ -346,10 +357,15 @@ def bars(
                 text += f"  {cell.who}"
             look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
             panel.annotate(text, (max(cell.high, 0), y), (6, 0), **look)
+            if "over" in gains:
+                over = dict(ha="right", va="center", fontsize=12.5, color=INK)
+                panel.text(xlim[1], y, signed(cell.over), **over)
         panel.axvline(0, color=INK, linewidth=1)
         panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
         panel.set_title(name, loc="left", fontsize=13, weight="bold")
+        if "over" in gains and panel is panels[0]:
+            panel.set_title("over bare", loc="right", fontsize=12)
         panel.tick_params(axis="y", length=0)
         panel.grid(axis="y", visible=False)
         panel.spines["left"].set_visible(False)
