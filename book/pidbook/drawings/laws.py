@@ -154,7 +154,7 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 # --- Table 4: formula or iteration --------------------------------------------------------------
 
 BESIDE = {  # of the words: points from their mark, and the side of the mark
-    "paper": {"formula": ((6, -9), (7, 3)), "PMP": ((-6, -30), (7, -6))},
+    "paper": {"formula": ((-2, -28), (7, 3)), "PMP": ((-6, -30), (7, -6))},
     "ours": {"formula": ((-12, -30), (-35, -7)), "PMP": ((5, 8), (-34, -4))},
 }
 
@@ -180,7 +180,7 @@ def clean_and_attacked(cells: pd.DataFrame, dearer: tuple[float, float]) -> Figu
                 plot.annotate(name, line.iloc[at], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
         plot.plot(*bare, "o", color=INK, markersize=5.5)
-        plot.annotate("no control", bare, (-7, 0), ha="right", va="center", color=INK, **words)
+        plot.annotate("no control", bare, (8, -15), ha="right", color=INK, **words)
         plot.set_title(model, fontsize=WORDS, loc="left")
     plots[-1].plot(*dearer, "o", color=OURS, markersize=5.5)
     plots[-1].annotate("formula\n99 %, c = 1", dearer, (7, -10), color=OURS, **words)
