@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -52,14 +53,39 @@ def gains(
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
     if "push" in rows:
-        first = rows[rows["set"] == next(iter(panels))].iloc[-1]
-        place = (first["push"], len(names) - 0.6)
-        style = dict(color=NOISE, fontsize=SMALL, ha="center", va="top")
-        plots[0].text(*place, "random push", **style)
+        push = rows.loc[rows["set"] == next(iter(panels)), "push"].iloc[-1]
+        side = "left" if push > 0 else "right"
+        style = dict(color=NOISE, fontsize=SMALL, ha=side, va="center")
+        plots[0].text(push, len(names) - 0.74, "  random  ", **style)
     plots[0].set(xlim=limits, ylim=(len(names) - 0.35, -0.55))
     labels = [name.replace(", ", "\n").replace(": ", ":\n") for name in names]
     plots[0].set_yticks(range(len(names)), labels, fontsize=WORDS)
     fig.supxlabel(label, fontsize=WORDS)
+    return fig
+
+
+# --- What a law does ----------------------------------------------------------------------------
+
+
+def pushes(
+    state: np.ndarray, lines: Mapping[str, np.ndarray], moves: Mapping[str, np.ndarray]
+) -> Figure:
+    """A state in the plane, a subspace a line, and the push of each law, (2,) each."""
+    fig = Figure(figsize=(WIDTH, 3.1), layout="constrained")
+    plot = fig.subplots()
+    beside = dict(textcoords="offset points", va="top")
+    for name, end in lines.items():
+        plot.axline((0, 0), end, color=INK, linewidth=1.2)
+        plot.annotate(name, end, (8, -3), color=INK, fontsize=WORDS, **beside)
+    for law, move in moves.items():
+        arrow = dict(arrowstyle="-|>", color=OURS, linewidth=1.8, shrinkA=0, shrinkB=0)
+        plot.annotate("", state + move, state, arrowprops=arrow)
+        plot.plot(*(state + move / 2), "o", color=OURS, markersize=5.5)
+        plot.annotate(law, state + move, (9, -4), color=OURS, fontsize=WORDS, **beside)
+    plot.plot(*state, "o", color=INK, markersize=8)
+    plot.annotate("state", state, (-38, 4), color=INK, fontsize=WORDS, **beside)
+    plot.set(aspect="equal", xlim=(-0.7, 4.6), ylim=(-0.35, 3.15))
+    plot.axis("off")
     return fig
 
 
@@ -82,10 +108,13 @@ def over_p(points: pd.DataFrame, laws: Sequence[str]) -> Figure:
             style = dict(color=colour, fontsize=SMALL, va="center", ha=side)
             plot.text(value + (0.4 if value >= 0 else -0.4), y, signed(value), **style)
         plot.axvline(0, color=INK, linewidth=0.8)
+        plot.axhline(places[-2] - 0.75, color=INK, linewidth=0.8, linestyle=":")
         plot.set_title(law, fontsize=WORDS)
         plot.grid(visible=False)
         plot.tick_params(axis="y", length=0)
     plots[0].set_yticks(places, points.index, fontsize=WORDS)
+    for name, colour in zip(plots[0].get_yticklabels(), colours, strict=True):
+        name.set_color(colour)
     plots[0].set(xlim=(-13, 21), ylim=(places[-1] + 0.6, -0.6), xticks=(0, 10))
     fig.supxlabel("points of accuracy, over P: to the right is better", fontsize=WORDS)
     return fig
@@ -124,30 +153,39 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 
 # --- Table 4: formula or iteration --------------------------------------------------------------
 
-LINES = {"no control": ":", "formula": "-", "PMP, relaxed": "-."}  # other iterations: dashed
+BESIDE = {  # of the words: points from their mark, and the side of the mark
+    "paper": {"formula": ((-2, -28), (7, 3)), "PMP": ((-6, -30), (7, -6))},
+    "ours": {"formula": ((-12, -30), (-35, -7)), "PMP": ((5, 8), (-34, -4))},
+}
 
 
-def formula_or_search(cells: pd.DataFrame) -> Figure:
-    """Accuracy against the threshold, a model a row; clean text left, attacked text right.
+def clean_and_attacked(cells: pd.DataFrame, dearer: tuple[float, float]) -> Figure:
+    """Accuracy under attack against accuracy on clean text, a model a panel, a control a line.
 
-    cells: columns model, control, threshold, text (clean or attacked), accuracy.
+    cells: a row a threshold, index (model, control, threshold), columns clean and attacked.
+    dearer: both for our formula at a higher price.
     """
-    models = list(dict.fromkeys(cells["model"]))
-    fig = Figure(figsize=(WIDTH, 5.2), layout="constrained")
-    plots = fig.subplots(len(models), 2, sharex=True, sharey=True)
-    for (name, text), of in cells.groupby(["model", "text"], sort=False):
-        plot = plots[models.index(name), int(text == "attacked")]
-        for control, line in of.groupby("control", sort=False):
-            colour = OURS if "ours" in name else PAPER
-            style = dict(color=INK if control == "no control" else colour, linewidth=1.8)
-            style["linestyle"] = LINES.get(control, "--")
-            plot.plot(line["threshold"], line["accuracy"], label=control, **style)
-        plot.set_title(f"{name}: {text}", fontsize=WORDS, loc="left")
-    plots[0, 0].set(xlim=(99, 85), ylim=(15, 97), xticks=(99, 95, 90, 85))
-    for plot in plots.flat:
-        name_ends(plot, least=0.1)
-    fig.supxlabel(
-        "variance that each subspace holds, %: to the right it is smaller", fontsize=WORDS
-    )
-    fig.supylabel("accuracy, %: up is better", fontsize=WORDS)
+    models = list(cells.index.unique("model"))
+    fig = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    plots = fig.subplots(1, len(models), sharey=True)
+    words = dict(textcoords="offset points", fontsize=SMALL)
+    for plot, model in zip(plots, models, strict=True):
+        who, colour = ("ours", OURS) if "ours" in model else ("paper", PAPER)
+        for control, places in BESIDE[who].items():
+            line = cells.loc[model, control].sort_index()
+            style = "o--" if control == "PMP" else "o-"
+            plot.plot(line["clean"], line["attacked"], style, color=colour, markersize=5.5)
+            names = f"{control}\n{line.index[0]:.0f} %", f"{line.index[-1]:.0f} %"
+            for name, place, at in zip(names, places, (0, -1), strict=True):
+                plot.annotate(name, line.iloc[at], place, color=colour, **words)
+        bare = cells.loc[model, "no control"].iloc[0]
+        plot.plot(*bare, "o", color=INK, markersize=5.5)
+        plot.annotate("no control", bare, (8, -15), ha="right", color=INK, **words)
+        plot.set_title(model, fontsize=WORDS, loc="left")
+    plots[-1].plot(*dearer, "o", color=OURS, markersize=5.5)
+    plots[-1].annotate("formula\n99 %, c = 1", dearer, (7, -10), color=OURS, **words)
+    plots[0].set(ylim=(17, 59), xlim=(30, 104))
+    plots[-1].set(xlim=(51, 101))
+    fig.supxlabel("accuracy on clean text, %: to the right is better", fontsize=WORDS)
+    fig.supylabel("accuracy under attack, %: up is better", fontsize=WORDS)
     return fig
