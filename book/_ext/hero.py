@@ -68,7 +68,7 @@ def turn(trial: dict) -> str:
     before, after = before_and_after(trial)
     cards = {
         "before": (before, "points of accuracy for the control, on texts found without it"),
-        "push": (pushed(trial, len(bare)), "for a random push as long, on the same texts"),
+        "push": (pushed(trial, len(bare)), "for a random push of the same length, on the same texts"),
         "after": (after, "for the control, once the attack is aimed at the controlled model"),
     }
     shown = []
@@ -114,7 +114,7 @@ def hero(example: dict, counts: dict, n: int) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them one swap flips the answer. With the paper’s control {back[PD]} of these {turned} answers come back, with a random push of the same length {back[NOISE]}. (The swaps were found without either.)</p><details><summary>More counts</summary><p>An '
+        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them one swap flips the answer (nobody judged whether it keeps the meaning). With the paper’s control {back[PD]} of these {turned} answers come back, with a random push of the same length {back[NOISE]}. (The swaps were found without either.)</p><details><summary>More counts</summary><p>An '
         f"attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/10_robustness.html#fig-trial-snli'>Chapter 10</a> counts every pair.</p></details></div></section>"
     )
 
