@@ -68,7 +68,10 @@ def turn(trial: dict) -> str:
     before, after = before_and_after(trial)
     cards = {
         "before": (before, "points of accuracy for the control, on texts found without it"),
-        "push": (pushed(trial, len(bare)), "for a random push of the same length, on the same texts"),
+        "push": (
+            pushed(trial, len(bare)),
+            "for a random push of the same length, on the same texts",
+        ),
         "after": (after, "for the control, once the attack is aimed at the controlled model"),
     }
     shown = []

@@ -100,10 +100,11 @@ def test_the_verdict_on_the_terms(verdicts, trials):
     own = [row for row in rows if row["model"] == OURS]
     first = sum(row["P-D"] >= max(row[s] for s in SCHEMES) for row in own)
     assert f"the highest in {first} of {len(own)} under attack" in verdicts["3"]
+    below = []
     for result in ours.values():
         shares = proportions(result)
-        less = 100 * (shares["P 99 %"]["clean"].value - shares["P-D 99 %"]["clean"].value)
-        assert 2 < less < 3  # the sentence beneath the heading of Table 3
+        below.append(100 * (shares["P 99 %"]["clean"].value - shares["P-D 99 %"]["clean"].value))
+    assert f"it is {min(below):.1f} to {max(below):.1f} points below P" in verdicts["3"]
 
 
 def test_the_verdict_on_anli(verdicts):
