@@ -76,25 +76,31 @@ def past(before: np.ndarray, after: np.ndarray, pull: np.ndarray) -> Figure:
     fig = Figure(figsize=(5.6, 2.7))
     left, right = fig.subplots(1, 2, sharey=True)
     change = after - before
+    along = change / np.linalg.norm(change)
+    below = np.array([-along[1], along[0]])
+    points = dict(textcoords="offset points")
     for plot in (left, right):
         plot.axline((0, 0), change, color=INK, linestyle=":")
-        plot.text(0.45, -0.36, "clean changes", color=INK, va="center")
+        beside = dict(color=INK, va="center") | points
+        plot.annotate("clean changes", -0.5 * along, -10 * below, **beside)
         plot.text(*after + (0.02, 0.06), "x", color=INK, style="italic", ha="center")
         plot.text(*before + (0.05, 0), "y", color=INK, style="italic")
     _arrow(left, after + pull, after, LOSS, lw=3, shrinkA=4)
-    left.text(-0.12, 0.75, "pull", color=LOSS, ha="right")
+    side = "right" if along[0] < 0 else "left"
+    left.annotate("pull", after + pull / 2, 10 * along, color=LOSS, ha=side, va="center", **points)
     left.set_title("relaxed: $x$ is off the line", fontsize=11)
     _arrow(right, after, before, INK, linestyle="--")
     _arrow(right, change, (0, 0), INK)
     ring = dict(color=ESTIMATE, markersize=17, markeredgewidth=2, fillstyle="none")
     right.plot(*change, "o", **ring)
     words = "$x - y$ lies\nhere: no pull"
-    right.text(-0.42, 0.22, words, color=ESTIMATE, ha="right", va="center")
+    side = "right" if below[0] < 0 else "left"
+    right.annotate(words, 0.4 * change, 10 * below, color=ESTIMATE, ha=side, va="top", **points)
     right.set_title("exact: $x - y$ is on the line", fontsize=11)
     for plot in (left, right):
         _arrow(plot, after, (0, 0), INK)
         _arrow(plot, before, (0, 0), INK)
-        x, y = np.transpose([before, after, change, after + pull])
+        x, y = np.transpose([before, after, 1.12 * change, after + pull])  # with room for the ring
         plot.set(aspect="equal", xlim=reach((-0.95, 1.2), x), ylim=reach((-0.5, 1.2), y))
         plot.axis("off")
     return fig

@@ -260,30 +260,34 @@ def valleys(
 
     theory, simulated: X to (prices, errors); best: X to (price, error).
     """
-    low, high = reach(
-        (-0.1, 3.3), *(errors for _, errors in [*theory.values(), *simulated.values()])
-    )
-    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.75, 13000), ylim=(low, high))
+    curves = [*theory.values(), *simulated.values()]
+    highest = max(3.3, *(np.max(errors) for _, errors in curves))
+    lowest = min(error for _, error in best.values())
+    low, high = reach((-0.1, 3.3), highest, lowest - 0.08 * highest)
+    first, last = reach((-0.125, 4.115), *(np.log10(prices) for prices, _ in curves))
+    fig, plot = page_and_plot(4.6, xscale="log", xlim=(10**first, 10**last), ylim=(low, high))
     plot.set(xlabel="price c: cheap to expensive", ylabel="mean squared error off the subspace")
     plot.axhspan(1, high, color=INK, alpha=0.1, linewidth=0)
     plot.axhline(1, **FREE)
-    plot.text(11000, 2.2, "worse than\nwithout control", ha="right", va="center")
-    plot.text(11000, 1.06, "without control", ha="right", va="bottom")
+    at_right = dict(ha="right", transform=plot.get_yaxis_transform())
+    plot.text(0.98, 2.2, "worse than\nwithout control", va="center", **at_right)
+    plot.text(0.98, 1.06, "without control", va="bottom", **at_right)
     star = dict(color=OURS, markeredgecolor=INK, markersize=17, linestyle="", marker="*")
     leader = dict(arrowstyle="-", color=INK, linewidth=0.8, shrinkB=9)
     for X, (price, error) in best.items():
         plot.plot(*theory[X], **THEORY | {"label": "R(η), theory"})
         plot.plot(*simulated[X], **DOTS)
         plot.plot(price, error, **star, label="price of the rule")
-        plot.text(1, theory[X][1][0] + 0.08, f"X = {X:g}", va="bottom")
-        above = error > 0.7  # near the level of no control: the number stands over the curve
-        place = (1.34 * price, error + 0.55) if above else (price, error + 0.2)
-        middle = dict(ha="center", va="center", arrowprops=leader if above else None)
-        if not above and error < 0.4:
-            place = (price, error - 0.18)
-        plot.annotate(f"c = {price:.0f}", (price, error), place, **middle)
+        start = (theory[X][0][0], theory[X][1][0])
+        plot.annotate(f"X = {X:g}", start, (0, 6), va="bottom", textcoords="offset points")
+        near = error > 0.6  # near the level of no control: the number stands well above it
+        place = (4, 42) if near else (0, -14 if error == lowest else 15)
+        middle = dict(ha="center", va="center", arrowprops=leader if near else None)
+        where = dict(xytext=place, textcoords="offset points")
+        plot.annotate(f"c = {price:.0f}", (price, error), **where, **middle)
     fig.legend(plot.lines[1:4], _labels(plot.lines[1:4]), loc="outside upper center", ncols=3)
-    plot.set_xticks(10.0 ** np.arange(5), ("1", "10", "100", "1000", "10 000"))
+    powers = range(int(np.ceil(first)), int(np.floor(last)) + 1)
+    plot.set_xticks([10.0**power for power in powers], [f"{10.0**power:g}" for power in powers])
     return fig
 
 

@@ -109,12 +109,15 @@ def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figu
     return fig
 
 
-def special_table(columns: Mapping[str, np.ndarray]) -> Table:
-    """Shares by direction, a row a map."""
+def special_table(columns: Mapping[str, np.ndarray], errors: Sequence[float]) -> Table:
+    """Shares by direction, and the expected squared error, a row a map."""
     rows = []
-    for name, shares in columns.items():
-        rows.append({"map": name} | {str(k + 1): float(v) for k, v in enumerate(shares)})
-    return table(rows, "Share kept in each direction", 2, folded=True)
+    for (name, shares), error in zip(columns.items(), errors, strict=True):
+        kept = {str(k + 1): float(v) for k, v in enumerate(shares)}
+        rows.append({"map": name} | kept | {"error": error})
+    return table(
+        rows, "Share kept in each direction, and the expected squared error", 2, folded=True
+    )
 
 
 def conceptors(panels: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mapping) -> Figure:

@@ -67,8 +67,12 @@ def two_layers(
         plot.spines[:].set_visible(False)
         plot.text(*(x * 0.6 + (-0.2, 0.06)), "arrives", ha="center", va="bottom")
         plot.text(*((x + v) / 2 + (0.06, 0.04)), "control", color=OURS, va="bottom")
-        beside = (0.1, -0.06) if t == 0 else (0.36, -0.22)  # right of the line where it is near
-        plot.text(*(v * 0.75 + beside), "controlled", color=OURS, va="top", ha="left")
+        # between arrow and line; beyond the line where it is near
+        middle = 0.75 * v if across[t] @ v > 0.3 else 0.75 * (along[t] @ v) * along[t]
+        away = -8 * across[t]
+        sides = dict(ha="left" if away[0] > 0 else "right", va="top" if away[1] < 0 else "bottom")
+        where = dict(xytext=away, textcoords="offset points")
+        plot.annotate("controlled", middle, color=OURS, **where, **sides)
     figure.axes[0].text(1.05, -0.13, "clean states", ha="center", va="center")
     return figure
 

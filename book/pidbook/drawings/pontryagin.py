@@ -160,6 +160,7 @@ def steps_table(needed: Mapping[int, Mapping[str, int | None]]) -> Table:
 
 def printed(excess: Mapping[str, np.ndarray], shown: int = 81) -> Figure:
     """Excess cost in % against sweeps, (systems, sweeps) each; broad, the median."""
+    shown = min(shown, excess["exact"].shape[1])
     fig = Figure(figsize=(5.6, 4))
     plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %")
     for runs, ink in ((excess["exact"], OURS), (excess["printed"], PAPER)):
@@ -178,7 +179,8 @@ def printed_table(percentages: Mapping[str, Sequence[float]]) -> Table:
     rows = []
     for name, values in percentages.items():
         rows.append({"%": name, "median": np.median(values), "most": np.max(values)})
-    return table(rows, "Thirty systems, printed costates, in %", 0, folded=True)
+    systems = max(len(values) for values in percentages.values())
+    return table(rows, f"{systems} systems, printed costates, in %", 0, folded=True)
 
 
 # --- The maximum condition ----------------------------------------------------------------------
@@ -268,4 +270,4 @@ def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -
 def residual_table(costs: Mapping[str, float], best: float) -> Table:
     """What each costs, and how many times the best."""
     rows = [{"control": name, "cost": paid, "times": paid / best} for name, paid in costs.items()]
-    return table(rows, "Cost of eight inputs together, residual layers", 2, folded=True)
+    return table(rows, "Cost of all inputs together, residual layers", 2, folded=True)

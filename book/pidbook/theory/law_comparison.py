@@ -59,7 +59,7 @@ def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[s
 
     Returns
     -------
-    dict of str to Standing
+    dict of str to LawResult
         `loss` over the least, and errors at the last state, `perturbed` and `clean`, of
         "none", "P only", "relaxed" (Proposition 1), "averaged" (published), "myopic",
         "residual", "exact".
