@@ -45,13 +45,6 @@ def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence
     assert marks[1].get_markerfacecolor() == "none" != marks[0].get_markerfacecolor()
 
 
-def test_a_gain_begins_where_the_bare_model_ends():
-    plot = draw.panels(gains(["estimate"], ["A2T", "PSO"]).assign(bare=20.0), (0, 90)).axes[0]
-    assert [bar.get_width() for bar in plot.patches] == [20]
-    marks = [line.get_xydata()[0].tolist() for line in plot.lines if line.get_marker() == "o"]
-    assert marks == [[21, 0]]
-
-
 def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
     plot = draw.kept_label({"A2T": 64.0, "contrast set": 0.0}, {"A2T": (71.0, 58.0, 85.0)}).axes[0]
     assert [bar.get_width() for bar in plot.patches] == [64, 0]

@@ -201,11 +201,10 @@ def panels(
     xlim: tuple[float, float],
     beneath: Mapping[str, str] | None = None,
     colour: str | None = None,
-    xlabel: str = "points over the bare model (right: better)",
 ) -> Figure:
     """One panel a text, one row a defence: gains with intervals.
 
-    Columns of the frame that may lack: bare, from where a gain counts; bar, the end of a grey bar.
+    A column of the frame that may lack: bar, the end of a grey bar.
     beneath: a second line for some titles; colour: one for all marks, in place of the defences'.
     """
     titles = list(dict.fromkeys(gains["text"]))
@@ -221,7 +220,7 @@ def panels(
         plot.grid(axis="y", visible=False)
     plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=11)
-    fig.supxlabel(xlabel, fontsize=11, color=INK)
+    fig.supxlabel("points over the bare model (right: better)", fontsize=11, color=INK)
     return fig
 
 
@@ -229,11 +228,9 @@ def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None
     """A gain, its interval, and its number at the right edge, bold if it is shown."""
     colour = colour or COLOURS.get(row["defence"], INK)
     shown = row["answer"] in SHOWN
-    bare = row.get("bare", 0)
-    plot.barh(y, row.get("bar", bare), color=INK, alpha=0.25, height=0.7, linewidth=0)
-    ends = [bare + row["low"], bare + row["high"]]
-    plot.plot(ends, [y, y], color=colour, linewidth=2, alpha=0.7)
-    _mark(plot, bare + row["gain"], y, colour, shown)
+    plot.barh(y, row.get("bar", 0), color=INK, alpha=0.25, height=0.7, linewidth=0)
+    plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
+    _mark(plot, row["gain"], y, colour, shown)
     place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
     weight = "bold" if shown else "normal"
     plot.text(1, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
