@@ -35,6 +35,7 @@ def gains(
     height = 0.65 if "push" in rows else 0.52
     fig = Figure(figsize=(WIDTH, 1.1 + height * len(names)), layout="constrained")
     plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
+    half = 0.045 * len(panels) * np.ptp(limits)  # of a number's width
     for plot, (key, title) in zip(plots, panels.items(), strict=True):
         colour, marker = (ATTACKER, "s") if key in adaptive else (OURS, "o")
         of_set = rows[rows["set"] == key]
@@ -44,7 +45,8 @@ def gains(
             plot.plot([row.low, row.high], [y, y], color=colour, linewidth=1.5)
             plot.plot(row.gain, y, marker, color=colour, markersize=6, **style)
             number = dict(color=colour, fontsize=SMALL, ha="center", va="bottom")
-            plot.text(row.gain, y - 0.12, signed(row.gain), **number)
+            off_zero = np.copysign(max(abs(row.gain), half), row.gain)
+            plot.text(off_zero, y - 0.12, signed(row.gain), **number)
         if "push" in rows:
             y = [names.index(name) + 0.26 for name in of_set["row"]]
             plot.plot(of_set["push"], y, "x", color=NOISE, markersize=6, markeredgewidth=1.4)
@@ -154,16 +156,16 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 # --- Table 4: formula or iteration --------------------------------------------------------------
 
 BESIDE = {  # of the words: points from their mark, and the side of the mark
-    "paper": {"formula": ((-2, -28), (7, 3)), "PMP": ((-6, -30), (7, -6))},
-    "ours": {"formula": ((-12, -30), (-35, -7)), "PMP": ((5, 8), (-34, -4))},
+    "paper": {"formula": ((-2, -16), (7, 3)), "PMP": ((-6, -18), (7, -6))},
+    "ours": {"formula": ((-12, -18), (-35, -7)), "PMP": ((5, 6), (-34, -4))},
 }
 
 
-def clean_and_attacked(cells: pd.DataFrame, dearer: tuple[float, float]) -> Figure:
+def clean_and_attacked(cells: pd.DataFrame, dearer: Mapping[str, tuple[float, float]]) -> Figure:
     """Accuracy under attack against accuracy on clean text, a model a panel, a control a line.
 
     cells: a row a threshold, index (model, control, threshold), columns clean and attacked.
-    dearer: both for our formula at a higher price.
+    dearer: both for our controls at a higher price.
     """
     models = list(cells.index.unique("model"))
     fig = Figure(figsize=(WIDTH, 3.9), layout="constrained")
@@ -174,16 +176,28 @@ def clean_and_attacked(cells: pd.DataFrame, dearer: tuple[float, float]) -> Figu
         for control, places in BESIDE[who].items():
             line = cells.loc[model, control].sort_index()
             style = "o--" if control == "PMP" else "o-"
-            plot.plot(line["clean"], line["attacked"], style, color=colour, markersize=5.5)
-            names = f"{control}\n{line.index[0]:.0f} %", f"{line.index[-1]:.0f} %"
+            plot.plot(
+                line["clean"], line["attacked"], style, color=colour, markersize=5.5, label=control
+            )
+            names = [f"{line.index[end]:.0f} %" for end in (0, -1)]
             for name, place, at in zip(names, places, (0, -1), strict=True):
                 plot.annotate(name, line.iloc[at], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
         plot.plot(*bare, "o", color=INK, markersize=5.5)
         plot.annotate("no control", bare, (8, -15), ha="right", color=INK, **words)
         plot.set_title(model, fontsize=WORDS, loc="left")
-    plots[-1].plot(*dearer, "o", color=OURS, markersize=5.5)
-    plots[-1].annotate("formula\n99 %, c = 1", dearer, (7, -10), color=OURS, **words)
+        plot.legend(
+            loc="lower left" if who == "paper" else "upper right",
+            fontsize=SMALL,
+            frameon=False,
+            handlelength=2.4,
+        )
+    for control, point in dearer.items():
+        plots[-1].plot(*point, "D", color=OURS, markersize=5.5)
+        plots[-1].annotate(f"{control}\nc = 1", point, (7, -10), color=OURS, **words)
+    arrow = dict(arrowstyle="->", color=PAPER)
+    plots[0].annotate("", (43, 42.5), (62, 50.5), arrowprops=arrow)
+    plots[0].text(54, 48.6, "smaller\nsubspace", color=PAPER, fontsize=SMALL, ha="right")
     plots[0].set(ylim=(17, 59), xlim=(30, 104))
     plots[-1].set(xlim=(51, 101))
     fig.supxlabel("accuracy on clean text, %: to the right is better", fontsize=WORDS)
