@@ -56,9 +56,9 @@ def before_and_after(trial: dict) -> list[tuple[float, str]]:
 
 def pushed(trial: dict, n: int) -> tuple[float, str]:
     """Points that random pushes of the control's length gain on the same pairs, and the interval."""
-    from pidbook.evaluation import push_gains  # slow to import
+    from pidbook.evaluation import TEXTS, push_gains  # slow to import
 
-    row = push_gains(trial, PD, rows=n).set_index("text").loc["TextFooler"]
+    row = push_gains(trial, PD, rows=n).set_index("text").loc[TEXTS[RECIPE]]
     return row["gain"], f"{row['low']:.1f}\u00a0to\u00a0{row['high']:.1f}"
 
 

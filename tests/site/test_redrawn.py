@@ -20,7 +20,7 @@ from pidbook.evaluation.paper import (
     scheme_rows,
 )
 from pidbook.evaluation.results import read_result
-from pidbook.evaluation.trial_results import proportions
+from pidbook.evaluation.trial_results import answers, proportions
 from sources import RESULTS
 
 pytestmark = pytest.mark.site
@@ -140,3 +140,37 @@ def test_the_verdict_on_the_times(verdicts):
         f"P-D up to {most:.1f} %, on MiniLM {small:.1f} %; PMP {pmp[0]:.1f} to {pmp[1]:.1f} times"
     )
     assert here in verdicts["5"]
+
+
+def test_what_ends_where_a_guess_does(site, trials, verdicts):
+    text = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml").get_text()
+    ends = [
+        100 * proportions(trials[data, training])["P-D 99 %"][attack].value
+        for data, training in product(("snli-test", "mnli-matched"), TRAININGS)
+        for attack in ("pso", "textbugger")
+    ]
+    assert f"PSO and TextBugger ends at {min(ends):.0f} to {max(ends):.0f} %" in " ".join(
+        text.split()
+    )
+    shares = proportions(read_result(RESULTS / "trial-snli-test-smollm2-nli.json"))["P 99 %"]
+    said = [f"{100 * shares[attack].value:.0f} % under" for attack in ("pso", "textbugger")]
+    assert all(words in verdicts["1"] for words in said)
+
+
+def test_training_against_attacks_is_judged_on_the_same_pairs(site, trials):
+    text = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml").get_text()
+    kept = [answers(trials["snli-test", one], "none", "a2t")[:1000].mean() for one in TRAININGS]
+    plain, at, freelb = (f"{100 * share:.1f}" for share in kept)
+    said = f"keeps {plain} % after standard training, {at} after AT, {freelb} after FreeLB"
+    assert said in " ".join(text.split())
+
+
+def test_the_paper_prints_one_cell_in_two_ways(verdicts):
+    where = {"training": "FreeLB", "model": "BERT-large", "attack": "TextFooler"}
+    found = {
+        table: f"{row['accuracy']:.2f}"
+        for table, method in (("ablation", "P-D"), ("snli", "controlled"))
+        for row in paper_table(table)
+        if (where | {"method": method}).items() <= row.items()
+    }
+    assert f"is {found['ablation']} here and {found['snli']} in the paper" in verdicts["3"]

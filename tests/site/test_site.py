@@ -322,6 +322,7 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     at_risk = {key: (bits & bare["clean"]).sum() for key, bits in swapped.items()}
     same, passed = said["SS"], lists["judged"]
     assert f"On {n:,} pairs that no page had used" in text
+    assert f"agree on {lists['proposed']:,} swaps" in text
     assert f"a judge passes {passed:,} of them" in text and f"call {same} of these the same" in text
     lost = {key: (bare["clean"] & ~bare[key]).sum() for key in bare}
     rows = table_of("book/intro", "lists and judge agree").select("tr")
