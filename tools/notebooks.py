@@ -34,6 +34,7 @@ PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The same notebook without whatever differs from run to run."""
+    notebook = runs.without_widgets(notebook)
     drawn = notebook.metadata.get(STAMP, {})
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     notebook.metadata["language_info"] = {"name": "python"}

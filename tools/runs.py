@@ -30,6 +30,7 @@ CACHE = BUILD / ".jupyter_cache"  # where Jupyter Book looks
 PACKAGES = {"pidlib": ROOT / "pidlib", "pidbook": ROOT / "book" / "pidbook"}
 PAPER = "book/pidbook/evaluation/paper_tables.json"
 SHARED = ("pidlib/assets", PAPER, "requirements.txt", "requirements-nodeps.txt")
+WIDGET = "application/vnd.jupyter.widget-view+json"
 TIMEOUT = 300  # seconds per cell, as in _config.yml
 
 
@@ -138,10 +139,21 @@ def run_chapters(workers: int, folder: Path | None = None, paths: Sequence[Path]
                 sound = False
                 continue
             data = {"execution_seconds": result.time, "sources": sources_sha256(path)}
-            bundle = CacheBundleIn(result.nb, str(path), data=data)
+            bundle = CacheBundleIn(without_widgets(result.nb), str(path), data=data)
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
             print(f"{path.name}: ran in {result.time:.1f} s", flush=True)
     return sound
+
+
+def without_widgets(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The same notebook without widgets: a first run's progress bars, whose script lies elsewhere."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [
+                output for output in cell.outputs if WIDGET not in output.get("data", {})
+            ]
+    return notebook
 
 
 def _run(path: Path):

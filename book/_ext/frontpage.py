@@ -6,6 +6,7 @@ import re
 from io import StringIO
 from types import SimpleNamespace
 
+import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -103,6 +104,68 @@ class GainsAndLosses(SphinxDirective):
         return [captioned(self, "".join([*forest(drawn, {"no control": level}), data]), caption)]
 
 
+class AdaptiveTrials(SphinxDirective):
+    """The gain under every adaptive attack, in groups: lines `group: its label`, and a caption.
+
+    In the caption `{trials}` is how many there are, without those of the last group, which counts
+    the first group's texts again.
+    """
+
+    has_content = True
+
+    def run(self):
+        from pidbook.evaluation.adaptive_trials import RESULTS, adaptive_trials
+
+        names = [f"{name}.json" for name in RESULTS]
+        results = dict(zip(RESULTS, recorded(self.env, *names), strict=True))
+        trials = adaptive_trials(results)
+        labels, text = named(self.content)
+        again = list(labels)[-1]
+        text = text.replace("{trials}", str((trials["group"] != again).sum()))
+        html = f"{adaptive_forest(trials, labels)}{box(names, 'make book')}"
+        return [captioned(self, html, text)]
+
+
+def adaptive_forest(trials, labels: dict[str, str]) -> str:
+    """HTML of gains in groups, a thin line a trial, and of their numbers, folded."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from pidbook.figures import ATTACKER, INK, table as numbers, use_book_style
+
+    use_book_style()
+    with rc_context({"font.size": 12}):
+        fig = Figure(figsize=(5.6, 5.8), layout="constrained")
+        plot = fig.add_subplot()
+    y, ticks = 0.0, []
+    for group in labels:
+        rows = trials[trials["group"] == group]
+        places = y + np.arange(len(rows))
+        plot.hlines(places, rows["low"], rows["high"], color=ATTACKER, linewidth=1.5)
+        plot.plot(rows["gain"], places, "o", color=ATTACKER, markersize=4.5)
+        for place, row in zip(places, rows.itertuples(), strict=True):
+            if row.low > 0:
+                plot.text(row.high + 0.6, place, row.trial, va="center", fontsize=11)
+        ticks.append(places.mean())
+        y = places[-1] + 3
+    plot.axvline(0, color=INK, linewidth=0.8)
+    plot.set_yticks(ticks, [label.replace(", ", ",\n", 1) for label in labels.values()])
+    plot.set_ylim(y - 1.5, -1.5)
+    plot.set_xlim(-13, 28)
+    plot.grid(axis="y", visible=False)
+    plot.set_xlabel("gain of the control, in points")
+    out = StringIO()
+    fig.savefig(out, format="svg", metadata={"Date": None})
+    alt = "Gains under adaptive attacks, all near zero, in the table below as numbers"
+    cell = {"mystnb": {"image": {"alt": alt}}}
+    rows = [
+        {"": f"{labels[row.group]}: {row.trial}", "gain": printed(row.gain, row.low, row.high)}
+        for row in trials.itertuples()
+    ]
+    shown = numbers(rows, "In points, with 95 % intervals", folded=True).html
+    return f"{svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))}{shown}"
+
+
 def points(change) -> tuple[float, float, float]:
     """A gain and its interval, in points."""
     return tuple(100 * number for number in (change.gain, *change.interval()))
@@ -151,7 +214,7 @@ def forest(
     plot.set_xlim(-22, plot.get_xlim()[1] + 14)
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
-    plot.text(0.02, -0.45, "under attack,\nseen by\nthe attacker", **side)
+    plot.text(0.02, -0.45, "under attack", **side)
     plot.text(0.02, 0.55, "no attack", **side)
     for (bar, *_), (label, rows) in zip(plot.containers, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
@@ -174,7 +237,7 @@ def forest(
 
 
 def setup(app):
-    for kind in (GainsAndLosses, ResultsCard, TrialOutput):
+    for kind in (AdaptiveTrials, GainsAndLosses, ResultsCard, TrialOutput):
         app.add_directive(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind)
     app.add_role("reading-time", reading_time)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

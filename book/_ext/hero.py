@@ -18,7 +18,7 @@ NOISE = f"{PD}: noise 0"
 SWITCH = {  # by condition: its button, and what is said beneath the answer
     "none": ("No control", "Nearly the same word. The answer flips."),
     PD: ("The paper's control", "The paper's control brings the right answer back."),
-    NOISE: ("A random push as large", "So does a random push of the same size."),
+    NOISE: ("A random push as long", "So does a random push of the same length."),
     AGAIN: ("The paper's control, adaptive attack", "Another word, and it flips again."),
 }
 
@@ -67,19 +67,28 @@ def turn(trial: dict) -> str:
     clean, bare, held, seen = on_same_pairs(trial)
     before, after = before_and_after(trial)
     cards = {
-        "before": (before, "points of accuracy for the control, on texts found without it"),
+        "before": (before, "points gained by the control, on texts found without it"),
         "push": (
             pushed(trial, len(bare)),
-            "for a random push of the same length, on the same texts",
+            "points gained by a random push of the same length, on the same texts",
         ),
-        "after": (after, "for the control, once the attack is aimed at the controlled model"),
+        "after": (
+            after,
+            "points gained by the control, once the attack is aimed at the controlled model",
+        ),
     }
     shown = []
     for kind, ((gain, ends), said) in cards.items():
         bar = f'<i style="width:{100 * max(gain, 0) / before[0]:.1f}%"></i>'
         number = f"<b>{gain:+.1f}</b><em>95 % interval {ends}</em>".replace("-", "\N{MINUS SIGN}")
         shown.append(f'<span class="{kind}">{bar}{number} {said}</span>')
-    small = f"Our model MiniLM, of 23 million weights, reads {len(seen):,} pairs of SNLI. It has {100 * clean.mean():.1f} % of them right as written. An attack, TextFooler, swaps words for synonyms; then {100 * bare.mean():.1f} % are right, and {100 * held.mean():.1f} % if the control is switched on afterwards. If TextFooler attacks the controlled model itself, {100 * seen.mean():.1f} % are right."
+    small = (
+        f"Accuracy of our model MiniLM (23 million weights) on {len(seen):,} pairs of sentences from "
+        f"SNLI, a public collection. TextFooler, an attack that swaps words for synonyms, brings it "
+        f"from {100 * clean.mean():.1f} % down to {100 * bare.mean():.1f} %. Then the control is "
+        f"switched on, and the same texts give {100 * held.mean():.1f} %. But if TextFooler searches "
+        f"on the controlled model itself, {100 * seen.mean():.1f} % are left."
+    )
     return f'<p class="hero-turn">{"".join(shown)}<small>{small}</small></p>'
 
 
@@ -117,8 +126,8 @@ def hero(example: dict, counts: dict, n: int) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them one swap flips the answer (nobody judged whether it keeps the meaning). With the paper’s control {back[PD]} of these {turned} answers come back, with a random push of the same length {back[NOISE]}. (The swaps were found without either.)</p><details><summary>More counts</summary><p>An '
-        f"attacker who sees P-D control turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/10_robustness.html#fig-trial-snli'>Chapter 10</a> counts every pair.</p></details></div></section>"
+        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them a swap of one word flips the answer. The paper’s control brings {back[PD]} of these answers back, and a random push of the same length {back[NOISE]}. (The swaps were searched without control, and nobody judged whether they keep the meaning.)</p><details><summary>More counts</summary><p>An '
+        f"adaptive attack, which searches on the controlled model, turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/10_robustness.html#fig-trial-snli'>Chapter 10</a> counts every pair.</p></details></div></section>"
     )
 
 

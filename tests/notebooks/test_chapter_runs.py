@@ -54,6 +54,16 @@ def test_a_kernel_is_fresh_and_sees_no_more_than_an_ordinary_one(tmp_path):
     assert forked.outputs[0].text == ordinary.outputs[0].text
 
 
+def test_a_bar_of_a_first_run_is_neither_kept_nor_stored(tmp_path):
+    path = chapter(tmp_path, "a", "from tqdm.notebook import tqdm\nlist(tqdm([1]))")
+    stored = normalise(executed(path, folder=tmp_path))
+    assert run_chapters(1, paths=[path])
+    kept = runs.outputs(path)
+    for notebook in (stored, kept):
+        assert [o.output_type for o in notebook.cells[0].outputs] == ["execute_result"]
+        assert "widgets" not in notebook.metadata
+
+
 def test_a_kernel_ends_with_the_process_that_asked_for_it(tmp_path):
     note = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
     path = chapter(tmp_path, "a", f"{note}\ntime.sleep(600)")

@@ -28,12 +28,13 @@ pytestmark = pytest.mark.site
 
 @pytest.fixture(scope="module")
 def verdicts(site) -> dict[str, str]:
-    """The verdict beneath the heading of each table, by the table's number."""
+    """The words beneath the heading of each table, by the table's number."""
     page = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml")
     found = {}
     for heading in page.select("article h2"):
         if number := re.match(r"Table (\d):", heading.get_text()):
-            said = heading.find_next("p").get_text(" ", strip=True)
+            lines = heading.parent.find_all("p", recursive=False)
+            said = " ".join(line.get_text(" ", strip=True) for line in lines)
             found[number[1]] = re.sub(r"\s+([.,;:])", r"\1", " ".join(said.split()))
     return found
 
