@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bs4 import BeautifulSoup
 
 BARE = "no control"
+SHORT = 5  # letters of a name that stands above its numbers
 
 
 def read(html: str) -> tuple[list[str], list[list[str]]]:
@@ -21,7 +22,7 @@ def turned(html: str) -> str:
     """The table with its rows as columns."""
     heads, rows = read(html)
     first, *others = zip(heads, *rows, strict=True)
-    return _table([("", list(first), [list(line) for line in others])])
+    return _table([("", "", list(first), [list(line) for line in others])])
 
 
 def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
@@ -51,8 +52,12 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
             row += [_listed(numbers.get(column), names) for column in columns]
             shown.append(row)
         heads = [by[2], *[BARE] * bare, *map(_level, columns)]
-        title = f"{block}: {' / '.join(names)}" if any(names) else block
-        blocks.append((title, heads, shown))
+        title, above = block, ""
+        if max(map(len, names), default=0) <= SHORT:
+            above = _side_by_side(names) if len(names) > 1 else ""
+        elif len(names) > 1:
+            title = f"{block} (in each cell: {', '.join(names)})"
+        blocks.append((title, above, heads, shown))
     return _table(blocks)
 
 
@@ -80,7 +85,13 @@ def _listed(values: dict[str, str] | None, names: Sequence[str]) -> str:
     if len(numbers) == 1:
         return numbers[0]
     best = max(map(float, numbers))
-    return " / ".join(f"<b>{n}</b>" if float(n) == best else n for n in numbers)
+    marked = (f"<b>{n}</b>" if float(n) == best else n for n in numbers)
+    return _side_by_side(marked)
+
+
+def _side_by_side(texts: Iterable[str]) -> str:
+    """The entries of a cell, each as wide as a number."""
+    return " ".join(f'<span class="listed">{text}</span>' for text in texts)
 
 
 def _level(name: str) -> str:
@@ -88,13 +99,16 @@ def _level(name: str) -> str:
     return f"{float(name):g} %" if re.fullmatch(r"\d+\.\d+", name) else name
 
 
-def _table(blocks: Sequence[tuple[str, list[str], list[list[str]]]]) -> str:
-    """HTML of blocks: a title, the heads of the columns, and rows."""
-    heads = blocks[0][1]
+def _table(blocks: Sequence[tuple[str, str, list[str], list[list[str]]]]) -> str:
+    """HTML of blocks: a title, names above each column, the heads of the columns, and rows."""
+    heads = blocks[0][2]
     lines = ["<thead><tr>", *(f'<th scope="col">{head}</th>' for head in heads), "</tr></thead>"]
-    for title, _, rows in blocks:
+    for title, above, _, rows in blocks:
         lines.append("<tbody>")
-        if title:
+        if above:
+            names = f"<td>{above}</td>" * (len(heads) - 1)
+            lines.append(f'<tr><th scope="rowgroup">{title}</th>{names}</tr>')
+        elif title:
             lines.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">{title}</th></tr>')
         for first, *others in rows:
             cells = "".join(f"<td>{cell}</td>" for cell in others)
