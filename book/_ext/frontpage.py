@@ -211,7 +211,7 @@ def forest(
     fig.legends[0].remove()  # the names stand beside the first row
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-22, plot.get_xlim()[1] + 14)
+    plot.set_xlim(-22, plot.get_xlim()[1] + 18)
     plot.axhline(0.5, color=INK, linewidth=0.8)
     side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
     plot.text(0.02, -0.45, "under attack", **side)
