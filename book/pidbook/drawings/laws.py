@@ -1,4 +1,4 @@
-"""Pictures of chapter 11, which law, and at which price."""
+"""Pictures of chapter 11, which control, and at which price."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ WORDS = 10.5  # points, of titles and axes
 HOLLOW = dict(markerfacecolor="none", markeredgewidth=1.6)  # not shown
 
 
-# --- Gains, a law a row -------------------------------------------------------------------------
+# --- Gains, a control a row ---------------------------------------------------------------------
 
 
 def gains(
     rows: pd.DataFrame,
     panels: Mapping[str, str],
     limits: tuple[float, float],
-    label: str = "points of accuracy, over no control: to the right is better",
+    label: str = "points over the bare model: to the right is better",
     adaptive: Sequence[str] = (),
 ) -> Figure:
     """Gains with their intervals, a set a panel, on one scale; hollow where nothing is shown.
 
     rows: columns row (its name), set, gain, low, high, answer, and push where random pushes were
-    tried. panels: titles of the sets. adaptive: those in which the attacker sees the law.
+    tried. panels: titles of the sets. adaptive: those of an adaptive attack.
     """
     names = list(dict.fromkeys(rows["row"]))
     height = 0.65 if "push" in rows else 0.52
@@ -66,24 +66,24 @@ def gains(
     return fig
 
 
-# --- What a law does ----------------------------------------------------------------------------
+# --- What a control does ------------------------------------------------------------------------
 
 
 def pushes(
     state: np.ndarray, lines: Mapping[str, np.ndarray], moves: Mapping[str, np.ndarray]
 ) -> Figure:
-    """A state in the plane, a subspace a line, and the push of each law, (2,) each."""
+    """A state in the plane, a subspace a line, and the push of each control, (2,) each."""
     fig = Figure(figsize=(WIDTH, 3.1), layout="constrained")
     plot = fig.subplots()
     beside = dict(textcoords="offset points", va="top")
     for name, end in lines.items():
         plot.axline((0, 0), end, color=INK, linewidth=1.2)
         plot.annotate(name, end, (8, -3), color=INK, fontsize=WORDS, **beside)
-    for law, move in moves.items():
+    for control, move in moves.items():
         arrow = dict(arrowstyle="-|>", color=OURS, linewidth=1.8, shrinkA=0, shrinkB=0)
         plot.annotate("", state + move, state, arrowprops=arrow)
         plot.plot(*(state + move / 2), "o", color=OURS, markersize=5.5)
-        plot.annotate(law, state + move, (9, -4), color=OURS, fontsize=WORDS, **beside)
+        plot.annotate(control, state + move, (9, -4), color=OURS, fontsize=WORDS, **beside)
     plot.plot(*state, "o", color=INK, markersize=8)
     plot.annotate("state", state, (-38, 4), color=INK, fontsize=WORDS, **beside)
     plot.set(aspect="equal", xlim=(-0.7, 4.6), ylim=(-0.35, 3.15))
@@ -94,24 +94,24 @@ def pushes(
 # --- Table 3: which terms -----------------------------------------------------------------------
 
 
-def over_p(points: pd.DataFrame, laws: Sequence[str]) -> Figure:
-    """Points of each law over P as bars, a law a panel, a model a row; the last two rows are ours.
+def over_p(points: pd.DataFrame, controls: Sequence[str]) -> Figure:
+    """Points of each control over P as bars, a panel each, a model a row; the last two are ours.
 
-    points: a row a model, a column a law.
+    points: a row a model, a column a control.
     """
     colours = [PAPER] * (len(points) - 2) + [OURS, INK]
     places = [y + 0.5 * (y >= len(points) - 2) for y in range(len(points))]
     fig = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    plots = fig.subplots(1, len(laws), sharex=True, sharey=True)
-    for plot, law in zip(plots, laws, strict=True):
-        plot.barh(places, points[law], 0.7, color=colours)
-        for y, value, colour in zip(places, points[law], colours, strict=True):
+    plots = fig.subplots(1, len(controls), sharex=True, sharey=True)
+    for plot, control in zip(plots, controls, strict=True):
+        plot.barh(places, points[control], 0.7, color=colours)
+        for y, value, colour in zip(places, points[control], colours, strict=True):
             side = "left" if value >= 0 else "right"
             style = dict(color=colour, fontsize=SMALL, va="center", ha=side)
             plot.text(value + (0.4 if value >= 0 else -0.4), y, signed(value), **style)
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.axhline(places[-2] - 0.75, color=INK, linewidth=0.8, linestyle=":")
-        plot.set_title(law, fontsize=WORDS)
+        plot.set_title(control, fontsize=WORDS)
         plot.grid(visible=False)
         plot.tick_params(axis="y", length=0)
     plots[0].set_yticks(places, points.index, fontsize=WORDS)
@@ -122,11 +122,11 @@ def over_p(points: pd.DataFrame, laws: Sequence[str]) -> Figure:
     return fig
 
 
-# --- What a dearer push saves -------------------------------------------------------------------
+# --- What a higher price saves ------------------------------------------------------------------
 
 
 def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
-    """Gain against the price, a set a panel, a law a line; columns law, price, set and gain."""
+    """Gain against the price, a set a panel, a control a line; columns law, price, set and gain."""
     fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     fig.get_layout_engine().set(wspace=0.08)
     plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
@@ -148,12 +148,12 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
     plots[0].set_xticks(range(len(prices)), [f"{price:g}" for price in prices])
     for plot in plots:
         name_ends(plot, least=0.075)
-    fig.supxlabel("price c: a dearer push, to the right, is a weaker one", fontsize=WORDS)
-    fig.supylabel("points over no control: up is better", fontsize=WORDS)
+    fig.supxlabel("price c of a push: to the right pushes are weaker", fontsize=WORDS)
+    fig.supylabel("points over the bare model: up is better", fontsize=WORDS)
     return fig
 
 
-# --- Table 4: formula or iteration --------------------------------------------------------------
+# --- Table 4: formula or search -----------------------------------------------------------------
 
 BESIDE = {  # of the words: points from their mark, and the side of the mark
     "paper": {"formula": ((-2, -16), (7, 3)), "PMP": ((-6, -18), (7, -6))},
@@ -184,7 +184,7 @@ def clean_and_attacked(cells: pd.DataFrame, dearer: Mapping[str, tuple[float, fl
                 plot.annotate(name, line.iloc[at], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
         plot.plot(*bare, "o", color=INK, markersize=5.5)
-        plot.annotate("no control", bare, (8, -15), ha="right", color=INK, **words)
+        plot.annotate("bare model", bare, (8, -15), ha="right", color=INK, **words)
         plot.set_title(model, fontsize=WORDS, loc="left")
         plot.legend(
             loc="lower left" if who == "paper" else "upper right",
@@ -192,8 +192,10 @@ def clean_and_attacked(cells: pd.DataFrame, dearer: Mapping[str, tuple[float, fl
             frameon=False,
             handlelength=2.4,
         )
+    same_clean, heights = zip(*dearer.values(), strict=True)
+    plots[-1].plot(same_clean, heights, ":", color=OURS)
     for control, point in dearer.items():
-        plots[-1].plot(*point, "D", color=OURS, markersize=5.5)
+        plots[-1].plot(*point, "D", color=OURS, markersize=7.5)
         plots[-1].annotate(f"{control}\nc = 1", point, (7, -10), color=OURS, **words)
     arrow = dict(arrowstyle="->", color=PAPER)
     plots[0].annotate("", (43, 42.5), (62, 50.5), arrowprops=arrow)
