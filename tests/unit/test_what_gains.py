@@ -34,7 +34,7 @@ def test_each_swap_of_a_text_is_ringed_alone_and_with_the_others():
 
 
 def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence():
-    frame = gains(["estimate", "encoding"], ["A2T", "PSO"])
+    frame = gains(["trained push", "tuned copy"], ["A2T", "PSO"])
     frame.loc[3, "answer"] = "open"
     plots = draw.panels(frame, (-2, 9), beneath={"PSO": "bare model: 4 %"}).axes
     assert [plot.get_title() for plot in plots] == ["A2T", "PSO\nbare model: 4 %"]
@@ -52,11 +52,20 @@ def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
     assert [line.get_xydata()[0].tolist() for line in diamonds] == [[71, 0]]
 
 
-def test_pairs_stand_behind_a_change_and_a_loss_is_marked():
+def test_a_sieve_that_was_not_tried_has_swaps_and_no_answers():
+    kept = [dict(name="both lists", swaps=1572), dict(name="judge", swaps=1459)]
+    kept[1] |= dict(answers=768, turn=96)
+    swaps, answers = draw.sieves(kept).axes
+    assert [bar.get_width() for bar in swaps.patches] == [1572, 1459]
+    assert [text.get_text() for text in answers.texts] == ["not tried", "96 of 768"]
+    assert [bar.get_width() for bar in answers.patches] == [12.5]
+
+
+def test_a_gain_is_named_and_a_loss_is_marked():
     frame = gains(["encoding"], ["every swap", "as written"])
     frame.loc[1, "answer"] = "loss"
     table = draw.summary(frame, ["every swap", "as written"], "Changes")
-    assert table.words == [["encoding", "+1.0 gain (1,000)", "+2.0 (1,000)"]]
+    assert table.words == [["encoding", "+1.0 gain", "+2.0"]]
     assert ["marked" in look for look in table.looks[0]] == [False, False, True]
 
 

@@ -189,7 +189,7 @@ def removed_table(rows: Sequence[Mapping]) -> Table:
     return table(shown, "Change of a state, in spreads of clean states", 2, folded=True)
 
 
-LOOKS = {"closed form": (ESTIMATE, "o"), "trained": (ESTIMATE, "s"), "P-D": (OURS, "D")}
+LOOKS = {"closed-form push": (ESTIMATE, "o"), "trained push": (ESTIMATE, "s"), "P-D": (OURS, "D")}
 
 
 def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:

@@ -11,7 +11,7 @@ from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, page, page_and_pl
 
 LOOKS = {
     "paper's control": (OURS, "o"),
-    "trained estimate": (ESTIMATE, "o"),
+    "trained push": (ESTIMATE, "o"),
     "another text's push": (NOISE, "o"),
     "turned at random": (NOISE, "o"),
     "corrector": (INK, "s"),
@@ -142,12 +142,12 @@ def on_clean(shares: pd.DataFrame) -> Figure:
 
 
 def by_kind(shares: pd.DataFrame) -> Figure:
-    """Share won back by kind of slip, estimate and corrector; a column kind more."""
+    """Share won back by kind of slip, trained push and corrector; a column kind more."""
     fig = page(4.4)
     sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
-        for name, shift in (("trained estimate", -0.17), ("corrector", 0.17)):
+        for name, shift in (("trained push", -0.17), ("corrector", 0.17)):
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])

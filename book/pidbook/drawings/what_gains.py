@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WIDTH = 5.0  # inches: narrow, so that letters are large on a phone
 SHOWN = ("gain", "loss")  # the words of a change that is shown; other marks are hollow
-COLOURS = {"paper's control": OURS, "estimate": ESTIMATE}  # all else has the colour of text
+COLOURS = {"paper's control": OURS, "trained push": ESTIMATE}  # all else has the colour of text
 AXIS = dict(color=INK, linewidth=0.8)
 
 
@@ -66,7 +66,7 @@ def columns_table(
 # --- Gain against loss --------------------------------------------------------------------------
 
 PLACES = {  # of a name, in points from its mark; elsewhere above it, to the right
-    "paper's control": (-9, -42, "right"),
+    "paper's control": (-9, -28, "right"),
     "spelling corrector": (-9, 9, "right"),
 }
 
@@ -105,8 +105,7 @@ def _defence(plot: Axes, gain: Mapping[str, Any], change: Mapping[str, Any]) -> 
     _mark(plot, x, y, colour, shown)
     right, up, side = PLACES.get(name, (9, 9, "left"))
     place = dict(textcoords="offset points", ha=side, color=colour, fontsize=11)
-    lines = [name] if shown else [name, "no gain shown"]
-    label = "\n".join([*lines, f"n = {gain['n']:,}"])
+    label = name if shown else f"{name}\nno gain shown"
     plot.annotate(label, (x, y), (right, up), **place)
 
 
@@ -183,7 +182,7 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
     fig = heatmap(cells, "change against the bare model, points")
     fig.set_size_inches(5.6, 3.0)
     plot = fig.axes[0]
-    plot.tick_params(labelsize=10.5)
+    plot.tick_params(labelsize=10)
     plot.axvline(1, color=INK, linewidth=1.2)
     pairs = changes["n"].groupby("text").max()
     plot.set_xticks(plot.get_xticks(), [f"{text}\n{pairs[text]:,}" for text in columns])
@@ -262,11 +261,44 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
     return fig
 
 
+# --- Swaps that keep the meaning ----------------------------------------------------------------
+
+
+def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
+    """Swaps that pass one sieve after another, and the right answers that they turn.
+
+    kept: a row a sieve: name, swaps; and unless not tried: answers, right ones with such a swap,
+    and turn, those of them that become wrong.
+    """
+    fig = Figure(figsize=(WIDTH, 2.7), layout="constrained")
+    left, right = fig.subplots(1, 2, sharey=True)
+    bars = dict(color=INK, alpha=0.35, height=0.6)
+    for y, row in enumerate(kept):
+        left.barh(y, row["swaps"], **bars)
+        left.text(60, y, f"{row['swaps']:,}", va="center", weight="bold")
+        if row.get("answers") is None:
+            right.text(0.8, y, "not tried", va="center", style="italic")
+            continue
+        share = 100 * row["turn"] / row["answers"]
+        right.barh(y, share, color=LOSS, alpha=0.55, height=0.6)
+        label = f"{row['turn']} of {row['answers']}"
+        right.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
+    left.set_yticks(range(len(kept)), [row["name"] for row in kept], fontsize=11)
+    left.set_title("swaps that pass", fontsize=10.5)
+    left.set(xlim=(0, 1.05 * max(row["swaps"] for row in kept)), xticks=(0, 500, 1000, 1500))
+    right.set_title("answers that turn, %", fontsize=10.5)
+    right.set(xlim=(0, 18), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10, 15))
+    for plot in (left, right):
+        plot.grid(axis="y", visible=False)
+        plot.tick_params(axis="y", length=0)
+    return fig
+
+
 # --- The verdict --------------------------------------------------------------------------------
 
 
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
-    """Changes of each defence on some sets, with the pairs; gains are named, losses marked."""
+    """Changes of each defence on some sets; gains that are shown are named, losses marked."""
     rows = []
     answers: dict[tuple[str, str], str] = {}
     for name in dict.fromkeys(gains["defence"]):
@@ -275,7 +307,7 @@ def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
         for column in columns:
             of = mine.loc[column]
             word = " gain" if of["answer"] == "gain" else ""
-            row[column] = f"{signed(of['gain'])}{word} ({of['n']:,})"
+            row[column] = f"{signed(of['gain'])}{word}"
             answers[name, column] = of["answer"]
         rows.append(row)
 
