@@ -13,7 +13,6 @@ from pidbook.figures import (
     ESTIMATE,
     INK,
     LOSS,
-    NOISE,
     OURS,
     PAPER,
     Table,
@@ -23,47 +22,36 @@ from pidbook.figures import (
 )
 
 MIDDLE = dict(ha="center", va="center")
-BARE = dict(color=INK, linestyle="--", linewidth=2)  # the network without control
+BARE = dict(color=INK, linestyle="--", linewidth=2)  # the bare model
 ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 # --- Table 5 ------------------------------------------------------------------------------------
 
 
 def table_five(rows: Sequence[Mapping]) -> Figure:
-    """Times of the law and of the search, the paper's and ours; a row a model."""
-    fig = page(3.6)
-    left, right = fig.subplots(1, 2, sharey=True)
+    """Times of P-D control and of the search, the paper's and ours; a row a model."""
+    fig, plot = page_and_plot(3.3)
     places = np.arange(len(rows))
-    for plot, kind in ((left, "P-D"), (right, "PMP")):
+    for kind in ("P-D", "PMP"):
         paper = [row[f"{kind}, paper"] for row in rows]
         ours = [row[f"{kind}, ours"] for row in rows]
-        low = [row[f"{kind}, low"] for row in rows]
-        high = [row[f"{kind}, high"] for row in rows]
-        plot.hlines(places + 0.16, low, high, color=OURS, linewidth=2)
+        plot.plot(paper, places - 0.16, "D", color=PAPER, markersize=6.5, label="the paper")
         plot.plot(ours, places + 0.16, "o", color=OURS, markersize=7, label="ours")
-        plot.plot(paper, places - 0.16, "D", color=PAPER, markersize=6.5, label="paper")
-        plot.axvline(1, **BARE | {"linewidth": 1.2})
-        plot.grid(axis="y", visible=False)
-    counted = [row["counted"] for row in rows]
-    mark = dict(color=INK, linestyle="", markersize=17, markeredgewidth=2)
-    left.plot(counted, places, "|", **mark, label="counted", zorder=1)
-    least = np.nanmin([1, *(row["P-D, low"] for row in rows)])
-    most = np.nanmax([1.1, *(row["P-D, high"] for row in rows)])
-    longest = np.nanmax([10, *_search_times(rows)])
-    left.set(title="P-D, the law", xlim=(min(0.965, least - 0.01), max(1.12, most + 0.01)))
-    right.set(title="PMP, the search", xlim=(0, max(10.5, 1.05 * longest)))
-    left.set_xticks((1, 1.05, 1.1))
-    right.set_xticks((1, *range(5, int(longest) + 1, 5)))
-    left.set_yticks(places, [row["model"] for row in rows])
-    left.set_ylim(len(rows) - 0.5, -0.5)
-    fig.supxlabel("time, in multiples of the time without control", fontsize="medium")
-    fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    plot.plot([1, 1], [-0.5, len(rows)], zorder=0, **BARE | {"linewidth": 1.2})
+    longest = np.nanmax(
+        [10, *(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))]
+    )
+    above = dict(weight="bold", ha="center", va="center")
+    plot.text(1, -0.8, "P-D control", **above)
+    plot.text(7.2, -0.8, "the search", **above)
+    plot.set(xlim=(0, 1.05 * longest), ylim=(len(rows) - 0.5, -1.2))
+    plot.set_xticks((1, *range(5, int(longest) + 1, 5)))
+    plot.set_yticks(places, [row["model"] for row in rows])
+    plot.grid(visible=False)
+    plot.set_xlabel("time, as a multiple of the bare model's")
+    handles, labels = plot.get_legend_handles_labels()
+    fig.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2)
     return fig
-
-
-def _search_times(rows: Sequence[Mapping]) -> list[float]:
-    """Times of the search, the paper's and the upper ends of ours; nan where none is known."""
-    return [row[f"PMP, {kind}"] for row in rows for kind in ("paper", "high")]
 
 
 def table_five_table(rows: Sequence[Mapping]) -> Table:
@@ -77,15 +65,15 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
             low, high = row[f"{kind}, low"], row[f"{kind}, high"]
             line[f"{kind}: 95 %"] = "not timed" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
         shown.append(line)
-    title = "Time with control over time without; PMP of ours makes two sweeps"
+    title = "Time over that of the bare model; our PMP makes two sweeps"
     return table(shown, title, digits={"P-D: counted": 3, "P-D: paper": 3}, folded=True)
 
 
 # --- Counting -----------------------------------------------------------------------------------
 
 
-def squares(groups: Mapping[str, int], law: int = 1) -> Figure:
-    """Matrices of shape d x d: of a block, by their use, and of the law."""
+def squares(groups: Mapping[str, int], control: int = 1) -> Figure:
+    """Matrices of shape d x d: of a block, by their use, and of the control."""
     fig, plot = page_and_plot(2.7)
     side = 0.88
     top = len(groups) - 1
@@ -94,11 +82,14 @@ def squares(groups: Mapping[str, int], law: int = 1) -> Figure:
             spot = (place, top - line)
             plot.add_patch(Rectangle(spot, side, side, facecolor=INK, alpha=0.4))
         plot.text(-0.15, top - line + side / 2, name, ha="right", va="center")
-    for place in range(law):
+    for place in range(control):
         spot = (5.3 + place, top / 2)
         plot.add_patch(Rectangle(spot, side, side, facecolor=OURS))
     plot.text(4.62, (top + side) / 2, "+", fontsize=20, **MIDDLE)
-    for x, name, number in ((1.94, "a block", sum(groups.values())), (5.74, "the law", law)):
+    for x, name, number in (
+        (1.94, "a block", sum(groups.values())),
+        (5.74, "the control", control),
+    ):
         plot.text(x, top + 1.05, name, ha="center", va="bottom")
         plot.text(x, -0.12, f"{number} square{'s' * (number > 1)}", ha="center", va="top")
     plot.set(xlim=(-1.9, 6.4), ylim=(-0.55, top + 1.45), aspect="equal")
@@ -107,7 +98,7 @@ def squares(groups: Mapping[str, int], law: int = 1) -> Figure:
 
 
 def overhead(cells: Sequence[Mapping], names: Sequence[str]) -> Figure:
-    """Extra time of the law against the share of controlled states; all states on the right."""
+    """Extra time of P-D control against the share of controlled states; all states on the right."""
     fig = page(4.2)
     some, every = fig.subplots(1, 2, sharey=True, width_ratios=(5, 3))
     some.plot([0, 1], [0, 100 / 12], color=INK, linewidth=2, label="counted, for short texts")
@@ -149,41 +140,28 @@ def overhead_table(cells: Sequence[Mapping]) -> Table:
             ends = f"{cell[key]['low']:.3f} to {cell[key]['high']:.3f}"
             row |= {name: cell[key]["value"], f"{name}, 95 %": ends}
         rows.append(row)
-    return table(rows, "Time with the law over time without", folded=True)
+    return table(rows, "Time with control over that of the bare model", folded=True)
 
 
 # --- Table 6 ------------------------------------------------------------------------------------
 
-LAYERS = {6: "o", 12: "^", 24: "s"}
 
-
-def readings(
-    paper: Mapping[int, np.ndarray], ours: Mapping[str, Mapping[int, np.ndarray]]
-) -> Figure:
-    """Differences of predicted and true error: the paper's, and ours by reading; layers to (4,)."""
-    fig, plot = page_and_plot(4.6, xscale="log", xlim=(0.4, 10), ylim=(len(ours) + 0.7, -0.5))
-    _marks(plot, 0, paper, PAPER)
-    for place, by_layers in enumerate(ours.values()):
-        _marks(plot, place + 1.2, by_layers, OURS)
-    plot.axhline(0.6, color=INK, linewidth=1)
-    heights = [0, *np.arange(len(ours)) + 1.2]
-    plot.set_yticks(heights, ["the paper", *(name.replace(", ", ",\n") for name in ours)])
-    plot.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    plot.minorticks_off()
-    plot.grid(axis="y", visible=False)
-    for layers, mark in LAYERS.items():
-        plot.plot([], [], mark, color=INK, label=f"{layers} layers", markersize=8)
-    fig.legend(loc="outside upper center", ncols=3)
+def readings(paper: Sequence[float], ours: Mapping[str, Sequence[float]]) -> Figure:
+    """Differences of predicted and true error by attack, (4,): the paper's, and ours by reading."""
+    fig, plot = page_and_plot(3.4)
+    names = ["the paper", *ours]
+    for y, values in enumerate((paper, *ours.values())):
+        colour = OURS if y else PAPER
+        plot.plot([min(values), max(values)], [y, y], color=colour, linewidth=2, alpha=0.5)
+        plot.plot(np.mean(values), y, "o" if y else "D", color=colour, markersize=8)
+        plot.text(max(values) + 0.2, y, f"{np.mean(values):.1f}", color=colour, va="center")
+    plot.axvspan(min(paper), max(paper), color=PAPER, alpha=0.12, linewidth=0)
+    plot.set_yticks(range(len(names)), names)
+    plot.set(xlim=(0, 8.6), ylim=(len(names) - 0.5, -0.5))
+    plot.grid(visible=False)
+    plot.tick_params(axis="y", length=0)
     plot.set_xlabel("difference of predicted and true error")
     return fig
-
-
-def _marks(plot: Axes, y: float, by_layers: Mapping[int, np.ndarray], colour: str) -> None:
-    """The mean of some attacks, and a line from the least to the greatest, a mark a depth."""
-    for place, (layers, values) in enumerate(by_layers.items()):
-        height = y + 0.22 * (place - (len(by_layers) - 1) / 2)
-        plot.plot([min(values), max(values)], [height] * 2, color=colour, linewidth=2, alpha=0.5)
-        plot.plot(np.mean(values), height, LAYERS[layers], color=colour, markersize=8)
 
 
 def readings_table(
@@ -227,7 +205,7 @@ def profile(theorem: np.ndarray, controlled: np.ndarray, free: np.ndarray) -> Fi
     plot.text(last + 0.45, (end + foretold) / 2, text, va="center")
     bold = dict(weight="bold", ha="right", va="center")
     plot.text(last / 2 + 0.2, 5.5, "with P control", color=OURS, **bold)
-    plot.text(last / 2 + 0.2, 4.6, "dashed: no control", color=INK, **bold)
+    plot.text(last / 2 + 0.2, 4.6, "dashed: bare model", color=INK, **bold)
     plot.text(last, foretold - 0.6, "Theorem 1", color=PAPER, **bold)
     plot.set(xticks=states, xlim=(-0.15, last + 1.75), ylim=(0, 1.02 * controlled.max()))
     plot.set(xlabel="state (after so many blocks)", ylabel="error of the states, per token")
@@ -249,34 +227,26 @@ def _by_state(values: Sequence[float]) -> dict[str, float]:
     return {f"state {t}": float(value) for t, value in enumerate(values)}
 
 
-def change(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
-    """Change of the error by control, a group a set of texts: measured, and by both formulas."""
-    fig, plot = page_and_plot(4.4)
-    for place, rows in enumerate(groups.values()):
-        by_theorem = [row["Theorem 1"] for row in rows]
-        low = min(by_theorem)
-        box = Rectangle((low, place - 0.33), max(by_theorem) - low, 0.66)
-        box.set(facecolor=PAPER, alpha=0.45)
-        plot.add_patch(box)
-        for line, row in enumerate(rows):
-            y = place - 0.21 + 0.14 * line
-            if row["low"] is not None:
-                ends = [row["low"], row["high"]]
-                plot.plot(ends, [y, y], color=OURS, linewidth=2, alpha=0.6)
-            hollow = dict(fillstyle="none", markersize=10, markeredgewidth=1.6)
-            plot.plot(row["general formula"], y, "D", color=PAPER, **hollow)
-            plot.plot(row["measured"], y, "o", color=OURS, markersize=5.5)
-            if row["attack"] == "A2T" and place:
-                plot.text(row["measured"] + 0.4, y, "A2T", color=OURS, va="center")
-    bold = dict(weight="bold", va="center")
-    plot.text(-7.6, 0.47, "Theorem 1", color=PAPER, **bold)
-    plot.text(0.3, 0.47, "with the clean part", color=PAPER, **bold)
-    plot.text(4.2, 0, "measured,\nfour attacks", color=OURS, **bold)
-    plot.axvline(0, color=INK, linewidth=1)
-    plot.set_yticks(range(len(groups)), groups)
-    plot.set(ylim=(len(groups) - 0.5, -0.5), xlim=(-8.5, 10.2))
-    plot.set_xlabel("change of the error by control, %")
-    plot.grid(axis="y", visible=False)
+def change(rows: Sequence[Mapping]) -> Figure:
+    """Change of the error by P control, a row an attack: by two formulas, and measured."""
+    fig, plot = page_and_plot(3.2)
+    for y, row in enumerate(rows):
+        plot.plot([row["low"], row["high"]], [y + 0.13] * 2, color=OURS, linewidth=2, alpha=0.5)
+        plot.plot(row["measured"], y + 0.13, "o", color=OURS, markersize=8)
+        plot.plot(
+            row["general formula"], y - 0.17, "D", color=PAPER, markersize=7, fillstyle="none"
+        )
+        plot.plot(row["Theorem 1"], y - 0.02, "D", color=PAPER, markersize=8)
+    bold = dict(weight="bold", ha="center", va="center")
+    plot.text(np.mean([row["Theorem 1"] for row in rows]), -0.85, "Theorem 1", color=PAPER, **bold)
+    plot.text(0, -0.85, "with the clean part", color=PAPER, **bold)
+    plot.text(3.4, 0.13, "measured", color=OURS, **bold)
+    plot.plot([0, 0], [-0.5, len(rows)], color=INK, linewidth=1, zorder=0)
+    plot.set_yticks(range(len(rows)), [row["attack"] for row in rows])
+    plot.set(ylim=(len(rows) - 0.5, -1.2), xlim=(-8.5, 5.5), xticks=(-6, -4, -2, 0, 2, 4))
+    plot.grid(visible=False)
+    plot.tick_params(axis="y", length=0)
+    plot.set_xlabel("change of the error by P control, %")
     return fig
 
 
@@ -289,26 +259,23 @@ def change_table(groups: Mapping[str, Sequence[Mapping]]) -> Table:
     return table(rows, "Change of the error by P control, in %", 1, folded=True)
 
 
-def growth(
-    error: np.ndarray, hundredth: np.ndarray, random: np.ndarray, share: str = "a hundredth"
-) -> Figure:
-    """Times as long after each block: (attacks, T) of the error and of a share, (T,) random."""
-    fig, plot = page_and_plot(4.2)
+def growth(error: np.ndarray, hundredth: np.ndarray, share: str = "a hundredth") -> Figure:
+    """Times as long after each block, (attacks, T): the error, and a share of it."""
+    fig, plot = page_and_plot(4.0)
     blocks = range(error.shape[1])
     last = len(blocks) - 1
     plot.axhline(1, color=PAPER, linewidth=2)
-    plot.plot(random, "s-", color=NOISE)
-    for values, mark, colour in ((hundredth, "^-", LOSS), (error, "--", INK)):
+    for values, mark, colour in ((hundredth, "^-", LOSS), (error, "o-", INK)):
         plot.plot(values.mean(0), mark, color=colour, linewidth=2.2)
         band = (values.min(0), values.max(0))
         plot.fill_between(blocks, *band, color=colour, alpha=0.2, linewidth=0)
     bold = dict(weight="bold", va="center")
-    plot.text(last + 0.2, error[:, -1].mean(), "the error of\nthe attacks", color=INK, **bold)
-    plot.text(last + 0.2, 1.04, "Theorem 1", color=PAPER, **bold)
+    plot.text(last + 0.2, error[:, -1].mean(), "the error", color=INK, **bold)
+    plot.text(last + 0.2, 1.02, "Theorem 1", color=PAPER, **bold)
     plot.text(last + 0.2, hundredth[:, -1].mean(), f"{share}\nof it", color=LOSS, **bold)
-    plot.text(last + 0.2, random[-1], "a random\nvector", color=NOISE, **bold)
     plot.set(xlabel="block", ylabel="times as long", xticks=blocks, ylim=(0.6, 1.65))
-    plot.set_xlim(-0.2, last + 1.75)
+    plot.set_xlim(-0.2, last + 1.6)
+    plot.grid(visible=False)
     return fig
 
 
@@ -327,9 +294,9 @@ def growth_table(columns: Mapping[str, Sequence[float]]) -> Table:
 def returned(
     panels: Mapping[str, tuple[np.ndarray, np.ndarray]], titles: Mapping[str, str]
 ) -> Figure:
-    """Distance from the clean states, a panel a control: (T + 1,) without control, and with."""
+    """Distance from the clean states, a panel a control: (T + 1,) bare, and controlled."""
     fig = page(4.2)
-    looks = {"P-D": (OURS, "o-"), "trained estimate": (ESTIMATE, "s-")}
+    looks = {"P-D": (OURS, "o-"), "trained push": (ESTIMATE, "s-")}
     plots = fig.subplots(1, len(panels), sharey=True)
     for plot, (name, (bare, held)) in zip(plots, panels.items(), strict=True):
         colour, mark = looks[name]
@@ -339,7 +306,7 @@ def returned(
         plot.fill_between(states, held, bare, held <= bare, color=colour, **shade)
         plot.plot(bare, **BARE)
         plot.plot(held, mark, color=colour, markersize=5, linewidth=2)
-        plot.text(5.0, 97, "no control", color=INK, ha="right")
+        plot.text(5.0, 97, "bare model", color=INK, ha="right")
         _leader(plot, "farther", (3, (bare[3] + held[3]) / 2), (3.4, 62), LOSS)
         _leader(plot, "nearer", (5.75, bare[-1] * 0.8), (4.6, 79), colour)
         plot.set(xticks=states, ylim=(0, 118), xlim=(-0.3, len(bare) - 0.6))

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pidbook.figures import (
-    ATTACKER,
     ESTIMATE,
     INK,
     LOSS,
@@ -25,26 +24,48 @@ from pidbook.figures import (
 LEVEL = dict(color=INK, linewidth=0.9)
 
 
+RIVAL_WAYS = {  # question to the simpler way beside which it stands
+    "Riccati with measured blocks": "orthogonal blocks",
+    "Weights by search": "the fixed weights of P-D",
+    "Attack by optimal control": "an attack by the margin",
+    "Pictures": "the bare model",
+    "Fairness": "a plain rule",
+    "Steering": "adding one vector",
+}
+
+
 def six(pairs: pd.DataFrame) -> Figure:
     """Each idea of the paper in % of the simpler way, a bar a trial.
 
-    Columns question, measured (a line of text), share, share_low, share_high.
+    Columns question, share, share_low, share_high.
     """
-    fig, plot = page_and_plot(5.9)
+    fig, plot = page_and_plot(4.6)
+    names = []
     for y, row in enumerate(pairs.itertuples()):
-        plot.barh(y, row.share, 0.3, color=OURS, alpha=0.8)
+        plot.barh(y, row.share, 0.55, color=OURS, alpha=0.8)
         plot.plot((row.share_low, row.share_high), (y, y), **LEVEL)
-        plot.text(0, y - 0.51, row.question, weight="bold", va="center", fontsize=11.5)
-        plot.text(0, y - 0.28, row.measured, va="center", fontsize=10.5)
-        text = f"{row.share:.0f} % [{row.share_low:.0f}, {row.share_high:.0f}]"
-        text = text if row.share_low < row.share_high else "100 %: no answer turns"
-        plot.text(max(row.share_high, 100) + 3, y, text, va="center", color=OURS)
-        plot.plot((100, 100), (y - 0.18, y + 0.3), "--", **LEVEL)
-    plot.set(xlim=(0, 160), ylim=(len(pairs) - 0.7, -0.75), xticks=(0, 50, 100), yticks=())
-    plot.set_xlabel("what the idea reaches, in % of the simpler way", x=0.32)
-    plot.spines["bottom"].set_bounds(0, 100)
+        end = max(row.share_high, 100)
+        plot.text(end + 4, y, f"{row.share:.0f} %", va="center", color=OURS, fontsize=12)
+        names.append(f"{row.question}\nagainst {RIVAL_WAYS[row.question]}")
+    plot.axvline(100, color=INK, linestyle="--", linewidth=1.2)
+    plot.text(100, -0.62, "the simpler way", ha="center", va="bottom")
+    plot.set(xlim=(0, 133), ylim=(len(pairs) - 0.5, -0.6), xticks=(0, 50, 100))
+    plot.set_yticks(range(len(pairs)), names)
+    plot.set_xlabel("% of the simpler way")
+    plot.tick_params(axis="y", length=0)
     plot.grid(visible=False)
     return fig
+
+
+def six_table(pairs: pd.DataFrame) -> Table:
+    """What was counted in each trial, and the idea in % of the simpler way."""
+    rows = []
+    for row in pairs.itertuples():
+        share = f"{row.share:.0f} [{row.share_low:.0f}, {row.share_high:.0f}]"
+        if row.share_low == row.share_high:
+            share = f"{row.share:.0f}"
+        rows.append({"trial": row.question, "counted": row.measured, "idea, %": share})
+    return table(rows, "The six trials; idea in % of the simpler way", folded=True)
 
 
 def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Figure:
@@ -68,11 +89,11 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     return fig
 
 
-GAINS = {"P-D": INK, "searched, same total": OURS, "searched, any total": OURS}
+GAINS = {"the paper’s control": INK, "search, same total": OURS, "search, any total": OURS}
 
 
 def searches(gains: pd.DataFrame) -> Figure:
-    """Points over no control on some sets, a bar a law; columns set, law, gain, low, high."""
+    """Points over the bare model, a bar a law, by set; columns set, law, gain, low, high."""
     fig = page(5.0)
     groups = gains.groupby("set", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True)
@@ -91,7 +112,7 @@ def searches(gains: pd.DataFrame) -> Figure:
         panel.grid(visible=False)
         panel.tick_params(axis="y", length=0)
         panel.spines["left"].set_visible(False)
-    panels[-1].set_xlabel("points over no control (right is better)")
+    panels[-1].set_xlabel("points over the bare model (right is better)")
     return fig
 
 
@@ -144,30 +165,29 @@ def swaps(rise: np.ndarray, turns: np.ndarray) -> Figure:
     return fig
 
 
-RIVALS = {"fine-tuning": INK, "estimate": ESTIMATE, "P-D": OURS}
+RIVALS = {"fine-tuning": INK, "closed-form push": ESTIMATE, "the paper’s control": OURS}
 
 
 def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
-    """Points over no control by strength; columns control, strength, gain, low, high.
+    """Points over the bare model by strength; columns control, strength, gain, low, high.
 
-    right: right answers without control at each strength, in %.
+    right: accuracy of the bare model at each strength, in %.
     """
-    fig, plot = page_and_plot(4.0, ylabel="points over no control")
+    fig, plot = page_and_plot(4.0, ylabel="points over the bare model")
     last = len(right) - 1
     for name, colour in RIVALS.items():
         rows = gains[gains["control"] == name]
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
         plot.errorbar(rows["strength"], rows["gain"], yerr=ends, color=colour, marker="o")
         end = rows["gain"].iloc[-1]
-        plot.text(last + 0.2, end, f"{name} {signed(end)}", color=colour, va="center")
+        plot.text(last + 0.2, end, f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
-    plot.text(last + 0.2, 0, "no control", va="center")
     names = ["clean", *map(str, range(1, last)), f"{last}"]
     ticks = [f"{name}\n{v:.0f} %" for name, v in zip(names, right, strict=True)]
     plot.set_xticks(range(last + 1), ticks)
-    plot.set(xlim=(-0.25, last + 1.7), ylim=(-4.5, 18.5), yticks=(0, 5, 10, 15))
+    plot.set(xlim=(-0.25, last + 1.9), ylim=(-4.5, 18.5), yticks=(0, 5, 10, 15))
     plot.spines["bottom"].set_bounds(-0.25, last + 0.1)
-    plot.set_xlabel("strength of the corruption; beneath: right without control", x=0.4)
+    plot.set_xlabel("strength of the corruption; beneath: accuracy of the bare model", x=0.4)
     plot.grid(visible=False)
     return fig
 
@@ -237,66 +257,26 @@ def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
     return fig
 
 
-def two_tests(tests: pd.DataFrame) -> Figure:
-    """Two tests in a plane; rows no control, word by word, agreement gate, plain rule.
-
-    Columns notices (%), change (percentage points).
-    """
-    fig, plot = page_and_plot(4.2)
-    looks = {
-        "no control": (INK, "no control", (-14, 0), "right"),
-        "word by word": (OURS, "word by word", (14, 0), "left"),
-        "agreement gate": (ESTIMATE, "agreement gate", (-14, 6), "right"),
-        "plain rule": (INK, "a plain rule", (-14, 0), "right"),
-    }
-    for name, (colour, text, shift, side) in looks.items():
-        at = tuple(tests.loc[name])
-        plot.plot(*at, "o", color=colour, markersize=12, clip_on=False)
-        how = dict(textcoords="offset points", color=colour, ha=side, va="center", fontsize=12)
-        plot.annotate(text, at, shift, **how)
-    corner = dict(arrowstyle="->", color=INK, linewidth=1.5)
-    plot.annotate("", (70, 0.7), (50, 1.2), arrowprops=corner)
-    plot.text(49, 1.27, "better", ha="right", va="center")
-    plot.set(xlim=(0, 102), ylim=(-0.2, 2.55), yticks=(0, 1, 2))
-    plot.set_xlabel("one person swapped: how many answers notice, %")
-    plot.set_ylabel("all persons swapped: the\nprobabilities move, % points")
-    plot.grid(visible=False)
-    return fig
+STEERINGS = {"addition": INK, "the paper’s feedback": OURS}
 
 
-STEERINGS = {  # colour, and where the name stands from the end of the line
-    "addition": (INK, (8, 8)),
-    "LQR": (LOSS, (8, -8)),
-    "PID over layers": (ATTACKER, (-2, -48)),
-    "half-space": (ESTIMATE, (8, 2)),
-    "the paper’s feedback": (OURS, (8, 2)),
-}
-
-
-def steerings(gains: pd.DataFrame) -> Figure:
-    """Log-odds gained over harm on other text, a line a law, and its lower left part enlarged.
+def steerings(gains: pd.DataFrame, harm: float = 0.1) -> Figure:
+    """Log-odds gained over harm on other text, a line a law, and a dashed line at one harm.
 
     Columns law, gain, low, high, loss.
     """
     xlabel = "harm: loss added on other text, nats a token"
-    fig, plot = page_and_plot(4.8, xlabel=xlabel, ylabel="log-odds gained for the good mood")
-    near = plot.inset_axes((0.45, 1.9, 0.73, 3.3), transform=plot.transData)
-    for name, (colour, shift) in STEERINGS.items():
+    fig, plot = page_and_plot(4.0, xlabel=xlabel, ylabel="log-odds gained for the good mood")
+    for name, colour in STEERINGS.items():
         rows = gains[gains["law"] == name].sort_values("loss")
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
-        how = dict(color=colour, marker="o", markersize=4)
+        how = dict(color=colour, marker="o", markersize=5, linewidth=2)
         plot.errorbar(rows["loss"], rows["gain"], yerr=ends, **how)
-        near.errorbar(rows["loss"], rows["gain"], yerr=ends, **how)
         end = tuple(rows.iloc[-1][["loss", "gain"]])
-        look = dict(color=colour, va="center", textcoords="offset points")
-        if shift[1] < -20:
-            look["arrowprops"] = dict(arrowstyle="-", color=colour)
-        plot.annotate(name, end, shift, **look)
-    plot.axhline(0, zorder=0, **LEVEL)
-    plot.set(xlim=(-0.03, 1.22), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
+        look = dict(color=colour, va="center", textcoords="offset points", fontsize=12)
+        plot.annotate(name, end, (8, 0), **look)
+    plot.axvline(harm, zorder=0, linestyle="--", **LEVEL)
+    plot.text(harm + 0.01, 10.2, f"harm {harm:g}", va="center")
+    plot.set(xlim=(-0.03, 1.14), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
     plot.grid(visible=False)
-    near.set(xlim=(-0.005, 0.175), ylim=(-0.1, 4.1), xticks=(0, 0.05, 0.1, 0.15), yticks=(0, 2, 4))
-    near.set_title("enlarged: small harm", loc="left", fontsize=10)
-    near.tick_params(labelsize=9)
-    near.grid(visible=False)
     return fig

@@ -115,7 +115,7 @@ def six_pairs(
         ["Riccati with measured blocks",
          "right answers of 600: {} with measured, {} with orthogonal blocks",
          [right["PD, 0.001"], right["LQR running, P-D, 0.001"]], 600, 0],
-        ["Gains by search", "right answers of 600: {} with searched gains, {} with P-D",
+        ["Weights by search", "right answers of 600: {} with searched weights, {} with P-D",
          [right["PD, 0.001"], right["learnt gains, equal total"]], 600, 0],
         ["Attack by optimal control", "answers turned: {} by the paper's loss, {} by the margin",
          [turned["gradient beam"], turned["running loss"]], 200, 0],
