@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,10 +18,9 @@ from pidbook.figures import (
     Table,
     name_ends,
     page,
+    page_and_plot,
     reach,
-    slider,
     table,
-    tidy,
 )
 
 COLOURS = {  # of each law, throughout the chapter; a name is looked up by how it begins
@@ -43,9 +41,9 @@ def _colour(law: str) -> str:
 
 
 def clean(moved: Mapping[str, np.ndarray]) -> Figure:
-    """How far each law has moved a clean state, (T + 1,) a law."""
+    """Error of a clean input under each law, (T + 1,) a law."""
     fig = Figure(figsize=(5.6, 3.8))
-    plot = fig.add_subplot(xlabel="layer t", ylabel="moved, share of the length")
+    plot = fig.add_subplot(xlabel="layers passed, t", ylabel="error of a clean input")
     for name, y in moved.items():
         style = dict(
             marker="o", fillstyle="none", color=_colour(name), label=f"{name}: {y[-1]:.2f}"
@@ -64,7 +62,7 @@ def clean_table(moved: Mapping[str, np.ndarray], left: Mapping[str, float]) -> T
     for t in range(len(next(iter(moved.values())))):
         rows.append({"t": t} | {name: abs(y[t]) for name, y in moved.items()})
     rows.append({"t": "left"} | dict(left))
-    caption = "How far a clean state is moved, as a share of its length; last row: the length left"
+    caption = "Error of a clean input of length 1, by layer; last row: the length that is left"
     return table(rows, caption, 2, folded=True)
 
 
@@ -116,42 +114,42 @@ def _arrow(plot: Axes, tip: Sequence[float], tail: Sequence[float], color: str, 
 Ends = Mapping[str, tuple[float, float]]
 
 
-def _two_marks(plot: Axes, ends: Ends) -> None:
+def contest(ends: Ends) -> Figure:
     """A law a row: its error on clean inputs hollow and above, on perturbed ones full."""
+    fig, plot = page_and_plot(4.2, xlabel="error after the last layer")
     for y, (law, (on_clean, on_perturbed)) in enumerate(ends.items()):
-        colour = _colour(law)
-        stem = [0, max(on_clean - 0.03, 0)]
-        plot.plot([0, on_perturbed], [y + 0.2] * 2, color=colour, linewidth=1.6)
-        plot.plot(on_perturbed, y + 0.2, "o", color=colour)
-        plot.plot(stem, [y - 0.2] * 2, color=colour, linewidth=0.8)
-        plot.plot(on_clean, y - 0.2, "o", color=colour, fillstyle="none", markeredgewidth=1.8)
-        for value, height in ((on_clean, y - 0.2), (on_perturbed, y + 0.2)):
-            beside = dict(textcoords="offset points", va="center", fontsize=10, color=colour)
-            plot.annotate(f"{value:.2f}", (value, height), (8, 0), **beside)
-    plot.set(ylim=(len(ends) - 0.4, -0.6), xlabel="error at the exit")
-    plot.grid(visible=False)
-    plot.set_yticks(range(len(ends)), list(ends), fontsize=11)
-    plot.xaxis.set_major_formatter("{x:g}")
+        stem = [0, max(on_clean - 0.02, 0)]
+        plot.plot(stem, [y - 0.2] * 2, color=_colour(law), linewidth=0.8)
+        hollow = dict(fillstyle="none", markeredgewidth=1.8)
+        plot.plot(on_clean, y - 0.2, "o", color=_colour(law), **hollow)
+        _beside(plot, on_clean, y - 0.2, law)
+        _stem(plot, on_perturbed, y + 0.2, law)
+    _rows(plot, list(ends))
+    plot.set_xlim(reach((-0.03, 1.15), *ends.values()))
     marks = [plot.plot([], [], "o", color=INK, fillstyle=fill)[0] for fill in ("none", "full")]
     names = ("clean inputs", "perturbed inputs")
-    plot.figure.legend(marks, names, loc="outside upper center", ncols=2)
-
-
-def contest(losses: Mapping[str, float], ends: Ends) -> Figure:
-    """Two panels, a law a row: errors at the exit, and the loss over the least loss."""
-    fig = page(4.7)
-    errors, paid = fig.subplots(1, 2, sharey=True)
-    _two_marks(errors, ends)
-    errors.set_xlim(reach((-0.05, 1.3), *ends.values()))
-    for y, (law, loss) in enumerate(losses.items()):
-        paid.plot(loss, y, "s", color=_colour(law))
-        paid.text(1.2 * loss, y, f"{loss:.1f}", va="center", fontsize=10, color=_colour(law))
-    most = max(60, 3 * max(losses.values()))
-    paid.set(xscale="log", xlim=(0.85, most), xlabel="loss / least loss")
-    paid.set(xticks=(1, 3, 10), xticklabels=(1, 3, 10))
-    paid.minorticks_off()
-    paid.grid(visible=False)
+    fig.legend(marks, names, loc="outside upper center", ncols=2)
     return fig
+
+
+def _stem(plot: Axes, error: float, y: float, law: str) -> None:
+    """A full mark on a stem from 0, and its number."""
+    plot.plot([0, error], [y, y], color=_colour(law), linewidth=1.6)
+    plot.plot(error, y, "o", color=_colour(law))
+    _beside(plot, error, y, law)
+
+
+def _beside(plot: Axes, value: float, y: float, law: str) -> None:
+    beside = dict(textcoords="offset points", va="center", fontsize=10, color=_colour(law))
+    plot.annotate(f"{value:.2f}", (value, y), (8, 0), **beside)
+
+
+def _rows(plot: Axes, names: Sequence[str]) -> None:
+    """Names at the left, the first at the top."""
+    plot.set_ylim(len(names) - 0.4, -0.6)
+    plot.grid(visible=False)
+    plot.set_yticks(range(len(names)), names, fontsize=11)
+    plot.xaxis.set_major_formatter("{x:g}")
 
 
 def contest_table(standings: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> Table:
@@ -179,7 +177,7 @@ def push(lines: Mapping[str, np.ndarray]) -> Figure:
         "exact P-I, sums of v": (ESTIMATE, "-", 9, 0.014),
     }
     fig = Figure(figsize=(5.6, 4.2))
-    plot = fig.add_subplot(xlabel="layer t", ylabel="off the subspace, along the push")
+    plot = fig.add_subplot(xlabel="layers passed, t", ylabel="position outside the subspace")
     for name, (colour, dashes, layer, above) in looks.items():
         line = lines[name]
         plot.plot(line, color=colour, linestyle=dashes, linewidth=2.4)
@@ -193,53 +191,86 @@ def push(lines: Mapping[str, np.ndarray]) -> Figure:
 def push_table(means: Mapping[str, float]) -> Table:
     """Mean distances of the later layers."""
     rows = [{"law": name, "mean": mean} for name, mean in means.items()]
-    return table(rows, "Off the subspace, mean of the second half of the layers", 4, folded=True)
+    return table(
+        rows, "Distance outside the subspace, mean of the second half of the layers", 4, folded=True
+    )
 
 
-# --- Three dials --------------------------------------------------------------------------------
+# --- Three subspaces or one ---------------------------------------------------------------------
 
 
-def dials(
-    frames: Mapping[tuple[str, ...], Mapping[str, np.ndarray]],
-    names: Sequence[str],
-    start: tuple[str, ...],
-) -> go.Figure:
-    """Errors by layer, (T + 1,) a line, for every position of three sliders."""
-    lines = list(frames[start])
-    layers = range(len(frames[start][lines[0]]))
-    fig = slider(layers, frames, names, "layer t", "error", start, points=lines[:2])
-    perturbed, on_clean, free, theorem = fig.data
-    perturbed.marker.update(color=OURS, symbol="circle", size=8, line=dict(width=2, color=OURS))
-    ring = dict(width=2, color=OURS)  # around the other mark, so that none hides the other
-    on_clean.marker.update(color=OURS, symbol="circle-open", size=18, line=ring)
-    free.line.update(color=INK, dash="solid", width=2.5)
-    theorem.line.update(color=OURS, dash="dash", width=2.5)
-    fig.update_layout(height=560, legend_entrywidth=190)
-    return tidy(fig)
+def eigenvalues(cases: Mapping[str, np.ndarray]) -> Figure:
+    """One panel a weight: its eigenvalues (d,), the smallest first."""
+    fig = page(2.9)
+    panels = fig.subplots(1, len(cases), sharex=True, sharey=True)
+    for panel, (name, values) in zip(panels, cases.items(), strict=True):
+        numbers = np.arange(1, len(values) + 1)
+        none = np.abs(values) < 1e-9
+        panel.plot(numbers[~none], values[~none], "o", color=OURS, markersize=4)
+        panel.plot(numbers[none], values[none], "s", color=ESTIMATE, markersize=4)
+        words = f"{none.sum()} of {len(values)} are 0" if none.any() else "none is 0"
+        colour = ESTIMATE if none.any() else LOSS
+        panel.text(0.95, 0.05, words, ha="right", transform=panel.transAxes, color=colour)
+        panel.set_title(name, fontsize=11)
+        panel.grid(axis="x", visible=False)
+    highest = max(3.0, *(values.max() for values in cases.values()))
+    panels[0].set(ylim=reach((-0.25, 3.3), highest), yticks=(0, 1, 2, 3), ylabel="eigenvalue")
+    fig.supxlabel("number of the eigenvalue, the smallest first", fontsize="medium")
+    return fig
 
 
-def dials_table(
-    frames: Mapping[tuple[str, ...], Mapping[str, np.ndarray]], still: tuple[str, ...]
-) -> Table:
-    """Errors at the exit where at most one dial is turned; `still` is where none is."""
+def eigenvalues_table(cases: Mapping[str, np.ndarray]) -> Table:
+    """How often each eigenvalue stands there."""
     rows = []
-    for key, lines in frames.items():
-        turned = sum(place != rest for place, rest in zip(key, still, strict=True))
-        if turned <= 1:
-            row = dict(zip(("φ", "κ", "β"), key, strict=True))
-            rows.append(row | {name: abs(y[-1]) for name, y in lines.items()})
-    return table(rows, "Errors after six layers, one dial turned", folded=True)
+    for name, values in cases.items():
+        kinds, counts = np.unique(np.round(values, 6) + 0.0, return_counts=True)
+        words = ", ".join(f"{n} times {v:g}" for v, n in zip(kinds, counts, strict=True))
+        rows.append({"weight": name.replace("\n", " "), "eigenvalues": words})
+    return table(rows, "Eigenvalues of a weight", folded=True)
+
+
+# --- One assumption, broken more and more -------------------------------------------------------
+
+
+def dial(errors: Mapping[str, Mapping[str, float]], name: str) -> Figure:
+    """Errors after the last layer, a line a kind, against how far an assumption is broken."""
+    fig, plot = page_and_plot(3.5, xlabel=name, ylabel="error after six layers")
+    looks = {
+        "perturbed, controlled": dict(color=OURS, marker="o", markersize=6, linewidth=2),
+        "clean, controlled": dict(
+            color=LOSS, marker="o", markersize=9, fillstyle="none", linewidth=1.5
+        ),
+        "perturbed, no control": dict(color=INK, linewidth=1.5),
+        "Theorem 1": dict(color=OURS, linestyle="--", linewidth=2),
+    }
+    for kind, look in looks.items():
+        plot.plot([of[kind] for of in errors.values()], label=kind, **look)
+    plot.set_xticks(range(len(errors)), list(errors))
+    values = [value for of in errors.values() for value in of.values()]
+    plot.set_ylim(reach((-0.03, 0.47), *values))
+    plot.grid(axis="x", visible=False)
+    fig.legend(loc="outside upper center", ncols=2)
+    return fig
+
+
+def dial_table(errors: Mapping[str, Mapping[str, float]], name: str) -> Table:
+    """The same in numbers, a place of the dial a row."""
+    rows = []
+    for place, of in errors.items():
+        rows.append({name: place} | {kind: abs(error) for kind, error in of.items()})
+    return table(rows, "Errors after six layers", folded=True)
 
 
 # --- Layers that bend ---------------------------------------------------------------------------
 
 
-def bend(ends: Ends) -> Figure:
-    """A law a row: its errors at the exit of bent networks."""
-    fig = page(5.8)
-    plot = fig.add_subplot(xticks=(0, 0.5, 1, 1.5))
-    _two_marks(plot, ends)
-    plot.set_xlim(reach((-0.06, 1.75), *ends.values()))
+def bend(errors: Mapping[str, float]) -> Figure:
+    """A law a row: its error on perturbed inputs of bent networks."""
+    fig, plot = page_and_plot(3.4, xticks=(0, 0.5, 1, 1.5), xlabel="error after the last layer")
+    for y, (law, error) in enumerate(errors.items()):
+        _stem(plot, error, y, law)
+    _rows(plot, list(errors))
+    plot.set_xlim(reach((-0.06, 1.75), *errors.values()))
     return fig
 
 
@@ -250,5 +281,5 @@ def bend_table(medians: Mapping[str, Ends], wins: Mapping[str, Mapping[str, int]
         for law, (on_clean, perturbed) in ends.items():
             row = {"C, B times": scale, "law": law, "perturbed": perturbed, "clean": on_clean}
             rows.append(row | {"wins of 8": wins[scale][law]})
-    title = "Errors at the exit; wins: networks with less than P by formula on perturbed inputs"
+    title = "Errors after the last layer; wins: networks where a law has less than P by formula"
     return table(rows, title, 2, folded=True)

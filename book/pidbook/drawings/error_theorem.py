@@ -33,7 +33,7 @@ FAINT = dict(color=INK, linewidth=0.8, alpha=0.5)
 def plane(
     clean: np.ndarray, free: np.ndarray, controlled: np.ndarray, undone: np.ndarray
 ) -> Figure:
-    """States in the plane as the layers turn it, and with the turning undone; (T + 1, 2) each."""
+    """States in the plane as the layers rotate it, and with that undone; (T + 1, 2) each."""
     fig = page(3.6)
     left, right = fig.subplots(1, 2, width_ratios=(5, 4))
     _turning(left, clean, free, controlled)
@@ -56,9 +56,9 @@ def _turning(plot: Axes, clean: np.ndarray, free: np.ndarray, controlled: np.nda
     plot.plot(*np.transpose([clean[last], free[last]]), **FREE)
     start = (clean[0] + free[0]) / 2
     plot.text(start[0] + 0.17, start[1] - 0.18, "z", color=LOSS, ha="left", va="center")
-    plot.text(-1.95, -1.2, "z, turned by\nthe layers alone", va="center")
+    plot.text(-1.95, -1.2, "z, rotated by\nthe layers alone", va="center")
     x, y = np.concatenate([clean, controlled, free[[0, last]]]).T
-    plot.set(xlim=reach((-3.0, 3.0), x), ylim=reach((-1.6, 3.0), y), title="as the layers turn")
+    plot.set(xlim=reach((-3.0, 3.0), x), ylim=reach((-1.6, 3.0), y), title="as the layers rotate")
     plot.set(aspect="equal", anchor="N")
     plot.set_axis_off()
 
@@ -70,7 +70,7 @@ def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray)
     for t, state in enumerate(undone):
         _states(plot, clean, state, free if t == 0 else None)
     x, heights = undone[0, 0] + 0.11, undone[:, 1]
-    start = f"start: {heights[0]:.2f} off\nthe line; without\ncontrol it stays"
+    start = f"start: {heights[0]:.2f} above\nthe line; without\ncontrol it stays"
     plot.text(x, heights[0] + 0.06, start, va="top")
     plot.text(x, heights[1], f"after 1 layer: {heights[1]:.2f}", va="center")
     plot.text(x, heights[2], f"after 2: {heights[2]:.2f}", va="center")
@@ -80,7 +80,7 @@ def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray)
     along = undone[0, 0] - clean[0]
     plot.text(clean[0], -0.1, f"{along:.1f} along the line", va="center")
     x, y = np.vstack([undone, clean]).T
-    plot.set(xlim=reach((1.9, 3.2), x), ylim=reach((-0.16, 1.35), y), title="the turning undone")
+    plot.set(xlim=reach((1.9, 3.2), x), ylim=reach((-0.16, 1.35), y), title="the rotation undone")
     plot.set(aspect="equal", anchor="N")
     plot.set_axis_off()
 
@@ -98,12 +98,12 @@ def _states(plot: Axes, clean: np.ndarray, controlled: np.ndarray, free: np.ndar
 def plane_table(undone: np.ndarray, formula: np.ndarray, shares: np.ndarray) -> Table:
     """Coordinates of the controlled state, the formula, and the share that each layer leaves."""
     rows = []
-    for t, (along, off) in enumerate(undone):
-        row = {"layers passed, t": t, "along": along, "off": off}
+    for t, (along, height) in enumerate(undone):
+        row = {"layers passed, t": t, "along": along, "height": height}
         row[f"{formula[0]:g} α₀ … αₜ₋₁"] = formula[t]
         row["αₜ"] = f"{shares[t]:.3f}" if t < len(shares) else ""
         rows.append(row)
-    return table(rows, "The controlled state, with the turning undone", digits=3, folded=True)
+    return table(rows, "The controlled state, with the rotation undone", digits=3, folded=True)
 
 
 # --- The hypotheses -----------------------------------------------------------------------------
@@ -156,13 +156,13 @@ def price_slider(
     simulated: Mapping[float, np.ndarray],
     thin: Sequence[float] = (10, 100, 1000),
 ) -> go.Figure:
-    """Length off the subspace by layer, (T + 1,) each, at a price that the reader chooses.
+    """Length outside the subspace by layer, (T + 1,) each, at a price that the reader chooses.
 
-    The curves of `thin` prices are always there, with their names.
+    The curves of `thin` prices are always there, with their names; a steep one with sqrt(c).
     """
     last = len(next(iter(theory.values()))) - 1
     frames = {f"{c:g}": {"Theorem 1": theory[c], "simulated": simulated[c]} for c in theory}
-    labels = ("layers passed, t", "length off the subspace")
+    labels = ("layers passed, t", "length outside the subspace")
     start = "1" if "1" in frames else next(iter(frames))
     fig = slider(range(last + 1), frames, "c", *labels, start, ["simulated"])
     for c in (c for c in thin if c in theory):
@@ -173,6 +173,10 @@ def price_slider(
         steep = curve[last] < 0.2  # then the name stands at the bend, not at the end
         x, y = (2.1, curve[2] + 0.03) if steep else (last + 0.3, curve[last])
         fig.add_annotation(text=f"c = {c:g}", x=x, y=y)
+        if steep:  # sqrt(c) layers, where the curve has come down to 1/e
+            mark = dict(color=INK, width=1.5, dash="dot")
+            fig.add_shape(x0=c**0.5, x1=c**0.5, y0=0, y1=np.exp(-1), line=mark, layer="below")
+            fig.add_annotation(text=f"√{c:g} ≈ {c**0.5:.1f}", x=c**0.5 + 0.1, y=0.09)
     _level(fig, last, 1, "dash")
     _level(fig, last, np.exp(-1), "dot")
     fig.add_annotation(text="without control", x=last / 2, y=1.06)
@@ -199,18 +203,20 @@ def price_table(simulated: Mapping[float, np.ndarray], layers: Sequence[int]) ->
     for c, lengths in simulated.items():
         passed = [t for t in layers if t < len(lengths)]
         rows.append({"c": f"{c:g}"} | {f"t = {t}": lengths[t] for t in passed})
-    title = "Simulated length of the error off the subspace, by layer"
+    title = "Simulated length of the error outside the subspace, by layer"
     return table(rows, title, 4, folded=True)
 
 
-# --- A clean input off the subspace -------------------------------------------------------------
+# --- A clean input outside the subspace ---------------------------------------------------------
 
 
 def bias(
     heights: Mapping[float, np.ndarray], theory: Mapping[float, np.ndarray], clean: float
 ) -> Figure:
-    """Position off the subspace by layer, a curve (T + 1,) a price; where it ends is said in words."""
-    fig, plot = page_and_plot(4.0, xlabel="layers passed, t", ylabel="position off the subspace")
+    """Position outside the subspace by layer, a curve (T + 1,) a price; its end is said in words."""
+    fig, plot = page_and_plot(
+        4.0, xlabel="layers passed, t", ylabel="position outside the subspace"
+    )
     last = len(next(iter(heights.values()))) - 1
     start = next(iter(heights.values()))[0]
     plot.plot((0, last), (start, start), **FREE)
@@ -222,7 +228,7 @@ def bias(
         plot.plot(theory[c], **THEORY | {"label": "theory, start times η"})
         plot.plot(height, **DOTS)
         error = height[-1] - clean
-        word = "lands on it"
+        word = "ends on it"
         if abs(error) > 0.01:
             word = f"{abs(error):.2f} {'above' if error > 0 else 'below'}"
             plot.annotate("", (last, height[-1]), (last, clean), arrowprops=arrow, zorder=5)
@@ -245,7 +251,7 @@ def bias_table(heights: Mapping[float, np.ndarray], clean: float) -> Table:
     for c, height in heights.items():
         row = {"c": f"{c:g}", "share left η": height[-1] / height[0], "position": height[-1]}
         rows.append(row | {"squared error": (height[-1] - clean) ** 2})
-    return table(rows, "At the exit", 4, folded=True)
+    return table(rows, "After the last layer", 4, folded=True)
 
 
 # --- The rule for the price ---------------------------------------------------------------------
@@ -266,7 +272,7 @@ def valleys(
     low, high = reach((-0.1, 3.3), highest, lowest - 0.08 * highest)
     first, last = reach((-0.125, 4.115), *(np.log10(prices) for prices, _ in curves))
     fig, plot = page_and_plot(4.6, xscale="log", xlim=(10**first, 10**last), ylim=(low, high))
-    plot.set(xlabel="price c: cheap to expensive", ylabel="mean squared error off the subspace")
+    plot.set(xlabel="price c: low to high", ylabel="mean squared error outside")
     plot.axhspan(1, high, color=INK, alpha=0.1, linewidth=0)
     plot.axhline(1, **FREE)
     at_right = dict(ha="right", transform=plot.get_yaxis_transform())
