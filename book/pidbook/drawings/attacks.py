@@ -19,7 +19,6 @@ from pidbook.figures import (
     PAPER,
     Table,
     name_ends,
-    page,
     page_and_plot,
     table,
 )
@@ -94,6 +93,41 @@ def _row(attack: str, step: str, probabilities: Sequence[float]) -> dict:
     return {"attack": attack, "step": step} | named
 
 
+# --- How many words are replaced ------------------------------------------------------------------
+
+
+def words_replaced(shares: Mapping[str, Sequence[float]]) -> Figure:
+    """Attack to shares of its successes, %: one replaced word, two, three or more."""
+    fig, plot = page_and_plot(2.9, xlim=(0, 100), xlabel="share of the attacks that succeed, %")
+    names = ("one word", "two", "more")
+    for y, parts in enumerate(shares.values()):
+        left = 0.0
+        for part, alpha, name in zip(parts, (0.6, 0.35, 0.15), names, strict=True):
+            plot.barh(y, part, left=left, color=LOSS, alpha=alpha, height=0.7)
+            place = dict(ha="center", va="center", color=INK)
+            if part > 8:
+                plot.text(left + part / 2, y, f"{part:.0f} %", **place)
+            if y == 0:
+                plot.text(left + part / 2, -0.62, name, **place)
+            left += part
+    plot.set(yticks=range(len(shares)), yticklabels=list(shares))
+    plot.set_ylim(len(shares) - 0.5, -0.95)
+    plot.grid(visible=False)
+    return fig
+
+
+def words_replaced_table(
+    shares: Mapping[str, Sequence[float]], succeeded: Mapping[str, int]
+) -> Table:
+    """The same shares, and how many attacks succeeded, an attack a row."""
+    rows = []
+    for attack, (one, two, more) in shares.items():
+        row = {"attack": attack, "succeeded": succeeded[attack]}
+        rows.append(row | {"one word": one, "two words": two, "three or more": more})
+    title = "Replaced words of the attacks that succeed on SNLI, %"
+    return table(rows, title, digits=1, folded=True)
+
+
 # --- Accuracy under attack ----------------------------------------------------------------------
 
 
@@ -134,7 +168,7 @@ def accuracy_table(paper: pd.DataFrame, ours: Mapping[str, float]) -> Table:
 
 
 def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
-    """(data, attack) to counts of an attack: outcomes, rates, and medians of words and questions."""
+    """(data, attack) to counts: outcomes, rates, and medians of words and questions."""
     rows = []
     for (data, attack), found in counts.items():
         row = {"data": data, "attack": attack, "n": found.n, "succeeded": found.succeeded}
@@ -177,79 +211,95 @@ def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
 # --- The states ---------------------------------------------------------------------------------
 
 
-def moved(lines: Mapping[tuple[str, str], np.ndarray]) -> Figure:
-    """(attack, which words) to the distance moved by state, (T + 1,), in lengths of the state."""
-    fig, plot = page_and_plot(4.2, ylabel="distance moved (1: own length)")
+def error_lengths(lines: Mapping[tuple[str, str], np.ndarray], two_words: np.ndarray) -> Figure:
+    """(attack, which words) to the length of the error by state, (T + 1,), in lengths of the state.
+
+    two_words is the same of the difference between two clean words.
+    """
+    fig, plot = page_and_plot(4.4, ylabel="length of the error\n(1: length of the state)")
+    plot.plot(two_words, ":", color=INK, linewidth=2)
     for (attack, words), line in lines.items():
         look = "s--" if attack == "TextBugger" else "o-"
         colour = LOSS if words == "replaced" else INK
         plot.plot(line, look, color=colour, label=attack, markersize=6)
     bold = dict(ha="center", va="center", weight="bold")
-    plot.text(2.5, 1.14, "the replaced words", color=LOSS, **bold)
+    plot.text(2.5, 0.78, "the replaced words", color=LOSS, **bold)
     plot.text(2.2, 0.36, "all other words", color=INK, **bold)
-    count = len(next(iter(lines.values())))
+    plot.text(2.5, two_words[2:4].mean() + 0.1, "two clean words", color=INK, ha="center")
     plot.set_ylim(0, None)
-    plot.set_xticks(range(count), [f"$x_{t}$" for t in range(count)], fontsize=14)
+    plot.set_xticks(range(len(two_words)), [f"$x_{t}$" for t in range(len(two_words))], fontsize=14)
     name_ends(plot, least=0.08)
     return fig
 
 
-def moved_table(lines: Mapping[tuple[str, str], np.ndarray]) -> Table:
-    """The same distances, a line a row."""
+def error_lengths_table(
+    lines: Mapping[tuple[str, str], np.ndarray], two_words: np.ndarray
+) -> Table:
+    """The same lengths, a line a row."""
     rows = []
-    for (attack, words), line in lines.items():
-        row = {"words": f"{attack}, {words}"}
+    named = {f"{attack}, {words}": line for (attack, words), line in lines.items()}
+    for name, line in (named | {"two clean words": two_words}).items():
+        row = {"words": name}
         rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
-    return table(rows, "Relative disturbance, state by state", digits=2, folded=True)
+    title = "Length of the error, in lengths of the state"
+    return table(rows, title, digits=2, folded=True)
 
 
-def outside(means: pd.DataFrame, twice: pd.DataFrame) -> Figure:
-    """Above: share outside (subspace by vectors), %. Below: transfer and adaptive, with intervals."""
-    attacks = twice.groupby("attack", sort=False)
-    heights = (7.2, 1.7 * len(attacks))
-    fig = page(0.547 * sum(heights))
-    upper, lower = fig.subplots(2, 1, height_ratios=heights)
+def outside(means: pd.DataFrame) -> Figure:
+    """Share of the squared length outside, %, by subspace and by kind of vector."""
+    fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel="share of the squared length outside, %")
     inks = {"replaced word": LOSS, "two clean words": INK, "random vector": NOISE}
     ticks = {}
     y = 0.0
     for subspace, row in means.iterrows():
-        upper.text(1, y + 0.05, subspace, va="center", weight="bold", fontsize=11)
+        plot.text(1, y + 0.05, subspace, va="center", weight="bold", fontsize=11)
         y += 0.8
         for name, ink in inks.items():
-            upper.barh(y, 100, color=INK, alpha=0.16, height=0.76)
-            upper.barh(y, row[name], color=ink, height=0.76)
-            upper.text(row[name] + 1.5, y, f"{row[name]:.1f} %", va="center", color=INK)
+            plot.barh(y, 100, color=INK, alpha=0.16, height=0.76)
+            plot.barh(y, row[name], color=ink, height=0.76)
+            plot.text(row[name] + 1.5, y, f"{row[name]:.1f} %", va="center", color=INK)
             ticks[y] = name
             y += 1
-    upper.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
-    upper.set(xlim=(0, 100), xlabel="share of the squared length outside, %")
-    right = max(20, 1.35 * twice["high"].max())
-    ticks = {}
-    for g, (attack, rows) in enumerate(attacks):
-        for k, row in enumerate(rows.itertuples()):
-            y = 1.5 * g + 0.55 * k
-            ink = ATTACKER if row.attacker == "adaptive" else OURS
-            lower.plot([row.low, row.high], [y, y], color=ink, linewidth=1.8)
-            lower.plot(row.share, y, "o", color=ink, markersize=7.5)
-            lower.text(row.high + 0.015 * right, y, row.attacker, va="center", color=ink)
-        ticks[1.5 * g + 0.275 * (len(rows) - 1)] = attack
-    lower.set(yticks=list(ticks), yticklabels=list(ticks.values()))
-    lower.set(xlim=(0, right), ylim=(1.5 * len(attacks) - 0.55, -0.4))
-    lower.set_xlabel("replaced word, mean of P and D: the same share, %")
-    lower.locator_params(axis="x", nbins=5)
-    for plot in (upper, lower):
-        plot.grid(visible=False)
+    plot.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
+    plot.grid(visible=False)
     return fig
 
 
-def outside_tables(
-    means: pd.DataFrame, by_state: Mapping[str, pd.DataFrame], twice: pd.DataFrame
-) -> Iterable[Table]:
-    """The means, each state, and the captions turned twice."""
+def adaptive_change(changes: pd.DataFrame) -> Figure:
+    """Change of the share outside, adaptive less bare model, in points: one dot an attack."""
+    fig, plot = page_and_plot(1.9, xlabel="change of the share outside, points")
+    plot.axvline(0, color=INK, linewidth=1.2)
+    for y, row in enumerate(changes.itertuples()):
+        plot.plot([row.low, row.high], [y, y], color=ATTACKER, linewidth=2)
+        plot.plot(row.change, y, "o", color=ATTACKER, markersize=8)
+        words = f"{row.bare:.1f} % → {row.adaptive:.1f} %"
+        plot.annotate(
+            words,
+            (1.02, y),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            color=INK,
+            annotation_clip=False,
+        )
+    side = 1.25 * max(2.0, changes[["low", "high"]].abs().max().max())
+    plot.set(xlim=(-side, side), ylim=(len(changes) - 0.4, -0.6))
+    plot.set(yticks=range(len(changes)), yticklabels=list(changes["attack"]))
+    plot.grid(axis="y", visible=False)
+    return fig
+
+
+def adaptive_table(changes: pd.DataFrame) -> Table:
+    """The shares under both searches, and their change, an attack a row."""
+    title = (
+        "Captions turned twice: share outside, averaged over P and D, %; change with 95 % interval"
+    )
+    return table(changes.to_dict("records"), title, digits=1, folded=True)
+
+
+def outside_tables(means: pd.DataFrame, by_state: Mapping[str, pd.DataFrame]) -> Iterable[Table]:
+    """The means, and each state."""
     title = "Share of the squared length outside, %, mean over the states"
     yield table(means.reset_index().to_dict("records"), title, digits=1, folded=True)
     for subspace, shares in by_state.items():
         rows = shares.reset_index().to_dict("records")
         yield table(rows, f"{subspace}: the share state by state, %", digits=1, folded=True)
-    title = "Captions turned twice: share outside, mean of P and D, %, with 95 % intervals"
-    yield table(twice.to_dict("records"), title, digits=1, folded=True)

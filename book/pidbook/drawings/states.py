@@ -51,19 +51,33 @@ def spectra(
     plot.axhline(left, color=INK, linewidth=1.2)
     words = f"{100 * threshold:g} % held, {left:g} % left"
     plot.text(5, left * 0.83, words, color=INK, va="top")
-    places = {0: (0.16, 1.3, "left"), 3: (0.86, 1.7, "left"), 5: (0.1, 0.72, "right")}
+    colour = PALETTE[2]
     for t, dash in zip(shown, DASHES, strict=False):
-        outside = 100 * (1 - held[t, :-1])
-        colour = PALETTE[2]
-        plot.plot(range(1, width), outside, dash, color=colour, linewidth=2.4)
-        plot.plot(ranks[t], left, "o", color=colour, markersize=9)
-        share, factor, side = places.get(t, (0.5, 1.3, "left"))
-        at = int(share * width)
-        look = dict(color=colour, fontsize=16, ha=side, va="center")
-        plot.text(at, outside[at - 1] * factor, f"$x_{t}$", **look)
+        plot.plot(range(1, width), 100 * (1 - held[t, :-1]), dash, color=colour, linewidth=2.4)
+    _names_of_dots(plot, {t: int(ranks[t]) for t in shown}, left, colour)
     plot.set(xlabel=f"directions kept, of {width}", ylabel="energy left outside, %")
     plot.set_yticks([0.2, 1, 10, 100], ["0.2", "1", "10", "100"])
     return fig
+
+
+def _names_of_dots(plot: Axes, ranks: Mapping[int, int], height: float, colour: str) -> None:
+    """A dot at each rank, with the state and the rank: the highest above, the others below."""
+    ordered = sorted(ranks, key=lambda t: ranks[t])
+    steps = {t: (-34 + 14 * k, -20 - 30 * k) for k, t in enumerate(ordered[:-1])}
+    steps[ordered[-1]] = (28, 26)
+    for t, step in steps.items():
+        plot.plot(ranks[t], height, "o", color=colour, markersize=9)
+        plot.annotate(
+            f"$x_{t}$: {ranks[t]}",
+            (ranks[t], height),
+            xytext=step,
+            textcoords="offset points",
+            ha="left" if step[0] > 0 else "right",
+            va="center",
+            color=colour,
+            fontsize=14,
+            arrowprops=dict(arrowstyle="-", color=colour, linewidth=1),
+        )
 
 
 def spectra_table(held: np.ndarray, ranks: Sequence[int], threshold: float) -> Table:
@@ -206,12 +220,11 @@ def angles_table(
 # --- A broken word ------------------------------------------------------------------------------
 
 
-def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, law: str) -> Figure:
-    """Length of a law's push in % of the state's, (T,) each: the word intact and broken, the rest."""
+def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, control: str) -> Figure:
+    """Length of a control's push in % of the state's, (T,) each: the word, and the rest."""
     top = 1.15 * max(line.max() for line in (intact, broken, rest))
-    fig, plot = page_and_plot(
-        4.1, ylim=(0, top), ylabel=f"length of the push by {law}, % of the state's"
-    )
+    ylabel = f"push of {control}, % of the state's length"
+    fig, plot = page_and_plot(4.1, ylim=(0, top), ylabel=ylabel)
     plot.fill_between(range(len(broken)), intact, broken, color=OURS, alpha=0.13, linewidth=0)
     plot.plot(broken, "-D", color=OURS, markersize=8, label="the word,\nbroken")
     hollow = dict(markerfacecolor="none", markeredgewidth=1.8)
