@@ -246,14 +246,14 @@ def maximum_table(
 def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
     """The curve near place k, in a corner."""
     near = slice(k - 450, k + 250)
-    inset = plot.inset_axes((0.6, 0.13, 0.32, 0.3))
+    inset = plot.inset_axes((0.62, 0.13, 0.33, 0.3))
     inset.plot(grid[near], values[near], color=ATTACKER)
     inset.plot(grid[k], values[k], "o", color=INK)
     inset.axvline(grid[k], color=INK, linewidth=1, linestyle=":")
     inset.set(xticks=(-3.7, -3.3), ylim=(values[near].min() - 0.02, values[near].max() + 0.02))
     inset.grid(visible=False)
     inset.tick_params(labelsize=9.5)
-    inset.set_title("close up at the dot: a minimum", fontsize=11)
+    inset.set_title("around the dot: a minimum", fontsize=11)
 
 
 # --- A plan and feedbacks -----------------------------------------------------------------------
