@@ -61,28 +61,40 @@ def plans_table(costs: Mapping[str, Mapping[int, float]], best: float) -> Table:
 
 def sweep() -> Figure:
     """Three layers: the states forward, the costates back, and the slopes."""
-    fig = Figure(figsize=(5.6, 2.5))
-    plot = fig.add_subplot(xlim=(-0.6, 9.9), ylim=(-1.5, 3.4))
+    fig = Figure(figsize=(5.8, 2.6))
+    plot = fig.add_subplot(xlim=(-0.9, 11.6), ylim=(-1.6, 3.7))
     for t in range(4):
-        _put(plot, 3 * t, 2, f"$x_{t}$", fontsize=14)
-        _put(plot, 3 * t, 0, f"$p_{t}$" if t < 3 else "$p_3 = 0$", OURS, fontsize=14)
+        _put(plot, 3.5 * t, 2, f"$x_{t}$", fontsize=14)
+        _put(
+            plot,
+            3.5 * t + (t == 3) * 0.4,
+            0,
+            f"$p_{t}$" if t < 3 else "$p_3 = 0$",
+            OURS,
+            fontsize=14,
+        )
     for t in range(3):
-        left = 3 * t + 0.4
-        middle = 3 * t + 1.5
-        right = 3 * t + 2.6
-        _box(plot, middle, 2, f"$F_{t}$", INK)
-        _box(plot, middle, 0, rf"$F_{t}^{{\prime\top}}$", OURS)
-        _arrow(plot, (left, 2), (middle - 0.5, 2), INK)
-        _arrow(plot, (middle + 0.5, 2), (right, 2), INK)
-        start = right - 0.3 if t == 2 else right  # the last costate needs more room
-        _arrow(plot, (start, 0), (middle + 0.5, 0), OURS)
-        _arrow(plot, (middle - 0.5, 0), (left, 0), OURS)
-        _put(plot, middle, 3.15, f"$u_{t}$", fontsize=14)
-        _arrow(plot, (middle, 2.85), (middle, 2.5), INK)
-        _arrow(plot, (middle, 1.5), (middle, 0.5), OURS)
-        _put(plot, middle + 0.55, 1, "wish", OURS)
-        _put(plot, 3 * t, -1.1, rf"$c\,u_{t} - p_{t}$", fontsize=13)
-        _arrow(plot, (3 * t, -0.3), (3 * t, -0.75), OURS)
+        here = 3.5 * t
+        plus = here + 1.15
+        layer = here + 2.3
+        _box(plot, layer, 2, f"$F_{t}$", INK)
+        _box(plot, layer, 0, rf"$F_{t}^{{\prime\top}}$", OURS)
+        for y, ink in ((2, INK), (0, OURS)):
+            plot.plot(plus, y, "o", color=ink, fillstyle="none", markersize=13)
+            _put(plot, plus, y, "+", ink, fontsize=12)
+            for start, end in (
+                (here + 0.4, plus - 0.3),
+                (plus + 0.3, layer - 0.45),
+                (layer + 0.45, here + 3.15),
+            ):
+                places = (start, y), (end, y)
+                _arrow(plot, *(places if y else places[::-1]), ink)
+        _put(plot, plus, 3.4, f"$u_{t}$", fontsize=14)
+        _arrow(plot, (plus, 3.05), (plus, 2.4), INK)
+        _arrow(plot, (plus, 1.6), (plus, 0.4), OURS)
+        _put(plot, plus + 0.65, 1, "wish", OURS)
+        _put(plot, here, -1.25, rf"$c\,u_{t} - p_{t}$", fontsize=13)
+        _arrow(plot, (here, -0.35), (here, -0.85), OURS)
     plot.set_axis_off()
     return fig
 
@@ -234,36 +246,37 @@ def maximum_table(
 def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
     """The curve near place k, in a corner."""
     near = slice(k - 450, k + 250)
-    inset = plot.inset_axes((0.6, 0.13, 0.32, 0.3))
+    inset = plot.inset_axes((0.62, 0.13, 0.33, 0.3))
     inset.plot(grid[near], values[near], color=ATTACKER)
     inset.plot(grid[k], values[k], "o", color=INK)
     inset.axvline(grid[k], color=INK, linewidth=1, linestyle=":")
     inset.set(xticks=(-3.7, -3.3), ylim=(values[near].min() - 0.02, values[near].max() + 0.02))
     inset.grid(visible=False)
     inset.tick_params(labelsize=9.5)
-    inset.set_title("close up at the dot: a minimum", fontsize=11)
+    inset.set_title("around the dot: a minimum", fontsize=11)
 
 
 # --- A plan and feedbacks -----------------------------------------------------------------------
 
 
 def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -> Figure:
-    """Cost after each sweep, and of two feedbacks, over the cost of the last sweep."""
-    fig = Figure(figsize=(5.6, 3.2))
-    plot = fig.add_subplot(xlabel="sweeps", ylabel="cost, that of 400 sweeps = 1", yscale="log")
-    plot.plot(costs[:shown] / costs[-1], "-o", markersize=4, color=OURS)
-    plot.axhline(ignored / costs[-1], color=ESTIMATE)
-    plot.axhline(along / costs[-1], color=ESTIMATE, linestyle="--")
-    plot.text(2.5, 3.2, "gradient steps", color=OURS)
-    words = f"feedback, branch ignored: {ignored / costs[-1]:.2f}"
-    plot.text(shown - 0.8, 1.13, words, color=ESTIMATE, ha="right")
-    words = f"along the runs: {along / costs[-1]:.2f}"
-    plot.text(shown - 0.8, 0.96, words, color=ESTIMATE, ha="right", va="top")
-    plot.text(0.5, 7.6, f"no control: {costs[0] / costs[-1]:.1f}", color=INK, va="center")
-    plot.set(xlim=(-0.5, shown - 0.5), ylim=reach((0.84, 9), costs / costs[-1]))
-    plot.set_yticks((1, 2, 4, 8), "1248")
+    """What sweeps and two feedbacks cost beyond the last sweep, in %."""
+    fig = Figure(figsize=(5.6, 3.4), layout="constrained")
+    plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %", yscale="log")
+    excess = 100 * (costs / costs[-1] - 1)
+    plot.plot(excess[:shown], "-o", markersize=4, color=OURS)
+    lines = {"feedback, branch ignored": (ignored, "-"), "feedback, mean slope": (along, "--")}
+    for name, (cost, dash) in lines.items():
+        level = 100 * (cost / costs[-1] - 1)
+        plot.axhline(level, color=ESTIMATE, linestyle=dash)
+        words = f"{name}: {level:.1f} %"
+        plot.text(shown - 0.8, 1.15 * level, words, color=ESTIMATE, ha="right", va="bottom")
+    plot.text(4.5, 100, "gradient steps", color=OURS)
+    plot.text(0.5, excess[0], f"no control: {excess[0]:.0f} %", color=INK, va="center")
+    low = 0.7 * excess[1:shown].min()
+    plot.set(xlim=(-0.5, shown - 0.5), ylim=(low, 1.6 * excess.max()))
+    plot.set_yticks((0.1, 1, 10, 100), ("0.1", "1", "10", "100"))
     plot.minorticks_off()
-    plot.grid(visible=False)
     return fig
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import INK, PALETTE, name_ends, page, reach, slider, table, tidy
+from pidbook.figures import INK, PALETTE, page, reach, slider, table, tidy
 from pidbook.figures.tables import Table
 
 BENT, FLAT, STATES, OFF, SUMS, CHANGES = PALETTE
@@ -18,24 +18,37 @@ BENT, FLAT, STATES, OFF, SUMS, CHANGES = PALETTE
 def curve_and_plane(
     points: np.ndarray, curve: np.ndarray, feet: np.ndarray, plane: np.ndarray
 ) -> Figure:
-    """States about a curve in space, a plane (3, 2), and lines from the curve to its feet on it."""
+    """States about a curve in space, a plane (3, 2), and lines from the curve to its feet on it.
+
+    What lies under the plane is drawn before it, so that the plane veils it.
+    """
     figure = Figure(figsize=(5.6, 4.2))
-    plot = figure.add_subplot(projection="3d", facecolor="none")
+    plot = figure.add_subplot(projection="3d", facecolor="none", computed_zorder=False)
     a, b = np.meshgrid([-1.3, 1.3], [-1.3, 1.3])
     sheet = a * plane[:, 0, None, None] + b * plane[:, 1, None, None]
-    plot.plot_surface(*sheet, color=FLAT, alpha=0.25)
-    for top, foot in zip(curve[::8], feet[::8], strict=True):
-        plot.plot(*np.array([foot, top]).T, color=OFF, linewidth=1)
-    plot.plot(*points.T, "^", color=STATES, markersize=3)
-    plot.plot(*curve.T, "-", color=BENT, linewidth=2.5)
+    plot.plot_surface(*sheet, color=FLAT, alpha=0.35, zorder=2)
+    normal = np.cross(plane[:, 0], plane[:, 1])
+    up = normal * np.sign(normal[2])
+    for order, side in ((1, -1), (3, 1)):  # under the plane, over it
+        over = side * (curve @ up) >= -0.03  # the two halves of the curve meet
+        plot.plot(
+            *np.where(over[:, None], curve, np.nan).T, color=BENT, linewidth=2.5, zorder=order
+        )
+        plot.plot(
+            *points[side * (points @ up) > 0].T, "^", color=STATES, markersize=3, zorder=order
+        )
+        for top, foot in zip(curve[::8], feet[::8], strict=True):
+            if side * ((top - foot) @ up) > 0:
+                plot.plot(*np.array([foot, top]).T, color=OFF, linewidth=1, zorder=order)
+    plot.plot(*feet[::8].T, "o", color=OFF, markersize=3, zorder=2.5)
     plot.set(zlim=reach((-0.8, 0.8), points[:, 2]), xticks=(), yticks=(), zticks=())
     plot.set_axis_off()
     plot.set_box_aspect((1, 1, 0.75), zoom=1.45)
     names = {
         "— clean set": (0.01, BENT),
         "▲ measured states": (0.24, STATES),
-        "■ best plane": (0.57, FLAT),
-        "| what it loses": (0.79, OFF),
+        "■ best plane": (0.56, FLAT),
+        "— what it loses": (0.77, OFF),
     }
     for name, (x, colour) in names.items():
         figure.text(x, 0.96, name, color=colour, fontsize=12)
@@ -144,41 +157,36 @@ def energy_lost(
     return tidy(figure, 5)
 
 
-def large_mean(flat: np.ndarray, lines: Mapping[str, tuple], rows: Sequence[Mapping]) -> Figure:
-    """A cloud with its two best lines, and what a basis of each kind gets wrong by mean."""
-    figure = page(4.6)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.2, 1))
-    left = figure.add_subplot(grid[:, 0])
-    left.plot(*flat.T, "^", color=STATES, markersize=3)
-    left.plot(0, 0, "+", color=INK, markersize=12)
-    looks = {"through\nthe origin": (FLAT, "-"), "through the mean": (INK, ":")}
-    places = {"through\nthe origin": (1.0, 0.4), "through the mean": (-1.35, 4.2)}
-    for name, (start, direction) in lines.items():
-        colour, dash = looks[name]
-        left.axline(start, start + direction, color=colour, linestyle=dash)
-        left.text(*places[name], name, color=colour)
-    wide, high = flat.T
-    left.set(xlim=reach((-1.5, 4.5), wide), ylim=reach((-0.7, 4.8), high), title="two best lines")
-    left.set(xlabel="first number", ylabel="second number")
-    means = [row["mean"] for row in rows]
-    upper = figure.add_subplot(grid[0, 1], title="about the origin:\nvariation lost")
-    upper.plot(means, [row["variation lost"] for row in rows], "o-", color=FLAT, markersize=4)
-    upper.set(ylim=(-0.05, 1.1), yticks=(0, 0.5, 1), ylabel="share")
-    lower = figure.add_subplot(grid[1, 1], title="about the mean:\nclean energy called error")
-    lower.plot(means, [row["taken for error"] for row in rows], "s:", color=INK, markersize=6)
-    lower.set(ylim=(-0.05, 1.1), yticks=(0, 0.5, 1), ylabel="share", xlabel="length of the mean")
+def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
+    """States away from the origin (n, 2), and what each of two lines through it leaves of them.
+
+    A line is given by its direction, (2,).
+    """
+    figure = page(3.9)
+    words = {"lost: how the\nstates differ": -0.3, "called an error:\nthe mean": 4.5}
+    shown = cloud[np.argsort(cloud[:, 0])[3::8]]
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    wide, high = cloud.T
+    for panel, (name, direction), red in zip(panels, lines.items(), words, strict=True):
+        panel.axline((0, 0), direction, color=FLAT)
+        for state in shown:
+            foot = state @ direction * direction
+            panel.plot(*np.array([foot, state]).T, color=OFF, linewidth=1)
+        panel.plot(wide, high, "^", color=STATES, markersize=3, zorder=3)
+        panel.plot(0, 0, "+", color=INK, markersize=12)
+        panel.set_title(name)
+        panel.text(4.4, words[red], red, color=OFF, ha="right", va="top")
+        panel.set(xlim=reach((-1.5, 4.5), wide), ylim=reach((-1.7, 4.8), high), aspect="equal")
+        panel.set(xlabel="first number", xticks=(0, 2, 4), yticks=(0, 2, 4))
+    panels[0].set_ylabel("second number")
     return figure
 
 
 def clean_bias(
-    before: np.ndarray,
-    now: np.ndarray,
-    shares: Mapping[str, np.ndarray],
-    random: float,
-    states: int,
+    before: np.ndarray, now: np.ndarray, shares: Mapping[str, float], random: float
 ) -> Figure:
-    """Left: a state before and after a turn. Right: share of clean energy outside, by layer."""
-    figure = page(3.6)
+    """Left: a state before and after a turn. Right: share of clean energy outside a subspace."""
+    figure = page(3.2)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
     zero = np.zeros(2)
     _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))
@@ -188,16 +196,14 @@ def clean_bias(
     left.set(xlim=reach((-0.1, 1), wide), ylim=reach((-0.05, 1.1), high), aspect="equal")
     left.set_title("one state")
     left.set_axis_off()
-    looks = {"P": ("o-", FLAT), "I": ("s:", SUMS), "D": ("D--", CHANGES)}
-    for name, line in shares.items():
-        look, colour = looks[name]
-        right.plot(range(len(line)), line, look, color=colour, label=name)
-    right.axhline(random, color=INK, linewidth=1.4, linestyle=":")
-    right.text(0, random - 0.03, "random", color=INK, va="top")
-    right.set(xlabel="layer t", title=f"share outside, {states} states")
-    right.set_ylim(-0.05, 1)
-    right.set_xticks(range(len(shares["P"])))
-    name_ends(right)
+    values = 100 * np.array(list(shares.values()))
+    bars = right.barh(list(shares), values, 0.6, color=(FLAT, SUMS, CHANGES))
+    right.bar_label(bars, [f"{value:.0f} %" for value in values], padding=5)
+    right.axvline(100 * random, color=INK, linewidth=1.4, linestyle=":")
+    right.text(100 * random - 2, 0.5, "a random\nsubspace", color=INK, ha="right", va="center")
+    right.set(xlim=(0, 112), xticks=(0, 50, 100), xlabel="clean energy outside, %")
+    right.invert_yaxis()
+    right.grid(visible=False)
     return figure
 
 
