@@ -136,10 +136,11 @@ def error_and_control(
     plot = figure.add_axes((0, 0, 1, 1), xlim=(-0.75, 3.45), ylim=(-0.3, 2.17), aspect="equal")
     plot.set_axis_off()
     plot.plot(*np.outer(direction, (-0.6, 3.4)), color=INK, linewidth=5, alpha=0.4)
-    beside = -0.16 * direction
-    arrow = dict(arrowstyle="-|>", linewidth=2.2, shrinkA=0, shrinkB=0, mutation_scale=16)
-    plot.annotate("", x + error + beside, x + beside, arrowprops=arrow | dict(color=LOSS))
-    plot.annotate("", x + control, x, arrowprops=arrow | dict(color=OURS))
+    whole = dict(arrowstyle="simple,head_width=1.1,head_length=0.7,tail_width=0.55", alpha=0.45)
+    whole |= dict(color=LOSS, linewidth=0, mutation_scale=18, shrinkA=0, shrinkB=0)
+    plot.annotate("", x + error, x, arrowprops=whole)
+    part = dict(arrowstyle="-|>", linewidth=2.2, mutation_scale=16, shrinkA=0, shrinkB=4)
+    plot.annotate("", x + control, x, arrowprops=part | dict(color=OURS))
     plot.plot(*x, "o", color=INK, markersize=9)
     plot.plot(*(x + control), "o", color=INK, markersize=9, fillstyle="none")
 
@@ -149,7 +150,7 @@ def error_and_control(
         plot.annotate(text, place, color=colour, **place_in_points, **look)
 
     label(x, "state $x_t$", INK, (0, 10), ha="center")
-    label(x + error / 2 + beside, "error $e_t = -Q_t x_t$", LOSS, (-9, -4), ha="right")
+    label(x + error / 2, "error $e_t = -Q_t x_t$", LOSS, (-10, -4), ha="right")
     label(x + control / 2, r"control $u_t = (1 - \alpha_t)\, e_t$", OURS, (10, 0))
     label(x + control, "controlled state $x_t + u_t$", INK, (13, -5))
     tilt = np.degrees(np.arctan2(direction[1], direction[0]))

@@ -21,11 +21,11 @@ def shares(
     frames = {}
     for (price, depth), alpha in by_layer.items():
         frames[f"{price:g}", str(depth)] = {
-            "by layer t": [range(depth), alpha],
-            "by all before it": [range(depth + 1), by_all[price, depth]],
+            "left by layer t": [range(depth), alpha],
+            "left by all layers before it": [range(depth + 1), by_all[price, depth]],
         }
     names = ["price c", "layers T"]
-    figure = slider([], frames, names, "layer t", "share left", start, points=["by layer t"])
+    figure = slider([], frames, names, "layer t", "share left", start, points=["left by layer t"])
     small = dict(color=LEFT, size=5)
     figure.data[1].update(mode="lines+markers", line_color=LEFT, marker=small)
     return tidy(figure)
@@ -124,5 +124,5 @@ def removed(
         plot.set(title=f"c = {price:g}", xlabel="weight q", ylim=(0, 1.09), xticks=(0, 0.5, 1))
     panels[0].set_ylabel("share removed by layer 0")
     panels[0].text(0.35, 0.9, "optimum", color=OURS)
-    panels[0].text(0.6, 0.47, "average", color=MEAN)
+    panels[0].text(0.56, 0.38, "averaged\nlaw", color=MEAN, va="center")
     return figure
