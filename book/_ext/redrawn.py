@@ -73,7 +73,8 @@ class FromChapter(SphinxDirective):
                 figure += nodes.raw(text=shown, format="html")
         lines = list(self.content)
         if "own" in self.options:
-            said = re.sub(r"^\*\*.*?\*\* ", "", cell.metadata["mystnb"]["figure"]["caption"])
+            said = cell.metadata["mystnb"]["figure"]["caption"]
+            said = re.sub(r"\s*\*\*.*?\*\*", "", said, count=1).strip()
             lines = [" ".join([said, *lines])]
         figure += caption(self, "\n".join(lines))
         return [figure]
