@@ -1,4 +1,4 @@
-"""Pictures and tables of chapter 10, the paper on real models, and the attacker who looks."""
+"""Pictures and tables of chapter 10, the paper on real models, and the adaptive attack."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from pidbook.figures import (
 from pidlib.data import LABELS
 
 TEXTS = ("clean", "A2T", "PSO", "TextBugger", "TextFooler")
-MARKS = ("^", "s", "v", "D")  # of the paper's models, the smallest first
 
 
 # --- Radars ---------------------------------------------------------------------------------------
@@ -51,17 +50,17 @@ def radar_table(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[floa
     return table(rows, f"{model} on {data}, {training} training: accuracy in %", 1, folded=False)
 
 
-# --- Two captions ---------------------------------------------------------------------------------
+# --- Two pairs ------------------------------------------------------------------------------------
 
 LINES = (("as written", INK), ("attacked", INK), ("with control", OURS))
 
 
-def captions(
+def pairs(
     written: Sequence[Mapping], attacked: Sequence[Mapping], answers: Sequence[np.ndarray]
 ) -> Figure:
-    """Probability of the right answer of each caption, as written, attacked, and with control.
+    """Probability of the right answer of each pair, as written, attacked, and with control.
 
-    answers: (3, labels) a caption, the probabilities of all answers in these three cases.
+    answers: (3, labels) a pair, the probabilities of all answers in these three cases.
     """
     fig = Figure(figsize=(5.6, 0.4 + 2.9 * len(written)), layout="constrained")
     fig.get_layout_engine().set(hspace=0.1)
@@ -90,7 +89,7 @@ def _sentences(row: Mapping, changed: Mapping) -> str:
         for words, word in zip(shown, pair, strict=True):
             words.append(rf"$\mathbf{{{word}}}$" if pair[0] != pair[1] else word)
     first, second = (" ".join(words) for words in shown)
-    return f"premise: {row['premise']}\nhypothesis: {first}\nchanged: {second}"
+    return f"premise: {row['premise']}\nhypothesis: {first}\nattacked: {second}"
 
 
 # --- The push -------------------------------------------------------------------------------------
@@ -160,24 +159,23 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
 
     Columns: model, training, text, gain; ours: low and high, too.
     """
-    fig = Figure(figsize=(5.8, 5.6), layout="constrained")
+    fig = Figure(figsize=(5.8, 4.9), layout="constrained")
     trainings = list(dict.fromkeys(ours["training"]))
     panels = fig.subplots(1, len(trainings), sharey=True, sharex=True)
     for panel, training in zip(panels, trainings, strict=True):
         theirs = published[published["training"] == training]
-        groups = theirs.groupby("model", sort=False)
-        for k, (mark, (model, rows)) in enumerate(zip(MARKS, groups, strict=True)):
-            y = [TEXTS.index(text) + 0.05 + 0.12 * k for text in rows["text"]]
-            look = dict(color=PAPER, marker=mark, markersize=5.5, fillstyle="none", linestyle="")
-            panel.plot(rows["gain"], y, label=f"{model} (paper)", **look)
+        for text, rows in theirs.groupby("text"):
+            y = [TEXTS.index(text) + 0.22] * len(rows)
+            look = dict(marker="o", markersize=5, fillstyle="none", linewidth=1.2)
+            panel.plot(rows["gain"], y, color=PAPER, label="the paper's four models", **look)
         for row in ours[ours["training"] == training].itertuples():
-            y = TEXTS.index(row.text) - 0.2
+            y = TEXTS.index(row.text) - 0.1
             panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=2)
             panel.plot(row.gain, y, "o", color=OURS, markersize=7, label="MiniLM (ours)")
             _above(panel, y, row)
         panel.axvline(0, color=INK, linewidth=1)
-        panel.axhline(0.52, color=INK, linewidth=0.5, alpha=0.4)
-        panel.set(xlim=(-17, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.55, -0.6))
+        panel.axhline(0.48, color=INK, linewidth=0.5, alpha=0.4)
+        panel.set(xlim=(-17, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.45, -0.65))
         panel.set_title(training, fontsize=12, weight="bold")
         panel.grid(axis="y", visible=False)
         panel.tick_params(axis="y", length=0)
@@ -304,7 +302,7 @@ def decoders(accuracy: pd.DataFrame, chance: float) -> Figure:
     fig.supxlabel(label, fontsize=11.5, color=INK)
     look = dict(color=INK, marker="o", markersize=8, linestyle="")
     marks = [
-        Line2D([], [], markerfacecolor="none", label="without control", **look),
+        Line2D([], [], markerfacecolor="none", label="bare model", **look),
         Line2D([], [], label="under control", **look),
     ]
     fig.legend(handles=marks, loc="outside upper center", ncols=2, fontsize=12)
@@ -336,7 +334,7 @@ def bars(
 ) -> Figure:
     """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
 
-    The first row says whose bars they are. A column over, if there, is printed at the right.
+    The first row says whose bars they are.
     """
     fig = Figure(figsize=(5.3, height), layout="constrained")
     groups = gains.groupby("group", sort=False)
@@ -357,15 +355,10 @@ def bars(
                 text += f"  {cell.who}"
             look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
             panel.annotate(text, (max(cell.high, 0), y), (6, 0), **look)
-            if "over" in gains:
-                over = dict(ha="right", va="center", fontsize=12.5, color=INK)
-                panel.text(xlim[1], y, signed(cell.over), **over)
         panel.axvline(0, color=INK, linewidth=1)
         panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
         panel.set_title(name, loc="left", fontsize=13, weight="bold")
-        if "over" in gains and panel is panels[0]:
-            panel.set_title("over bare", loc="right", fontsize=12)
         panel.tick_params(axis="y", length=0)
         panel.grid(axis="y", visible=False)
         panel.spines["left"].set_visible(False)
