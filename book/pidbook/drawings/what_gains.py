@@ -285,7 +285,7 @@ def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
         right.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
     left.set_yticks(range(len(kept)), [row["name"] for row in kept], fontsize=11)
     left.set_title("swaps that pass", fontsize=10.5)
-    left.set(xlim=(0, 1.05 * max(row["swaps"] for row in kept)), xticks=(0, 500, 1000, 1500))
+    left.set(xlim=(0, 1.05 * max(row["swaps"] for row in kept)), xticks=(0, 500, 1000))
     right.set_title("answers that turn, %", fontsize=10.5)
     right.set(xlim=(0, 18), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10, 15))
     for plot in (left, right):
