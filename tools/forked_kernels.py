@@ -107,7 +107,9 @@ def _serve(arguments: list[str], environment: dict[str, str], folder: str, path:
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[:] = path
-    launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
+    own = [f"--IPKernelApp.parent_handle={os.getppid()}"]
+    quiet = ["--IPKernelApp.log_level=40"]  # else a line a chapter: the connection has no encryption
+    launch_new_instance(argv=[*arguments, *own, *quiet])
 
 
 def _end_with(parent: multiprocessing.Process) -> None:
