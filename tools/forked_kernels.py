@@ -108,7 +108,9 @@ def _serve(arguments: list[str], environment: dict[str, str], folder: str, path:
     os.chdir(folder)
     sys.path[:] = path
     own = [f"--IPKernelApp.parent_handle={os.getppid()}"]
-    quiet = ["--IPKernelApp.log_level=40"]  # else a line a chapter: the connection has no encryption
+    quiet = [
+        "--IPKernelApp.log_level=40"
+    ]  # else a line a chapter: the connection has no encryption
     launch_new_instance(argv=[*arguments, *own, *quiet])
 
 
