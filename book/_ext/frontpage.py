@@ -107,8 +107,7 @@ class GainsAndLosses(SphinxDirective):
 class AdaptiveTrials(SphinxDirective):
     """The gain under every adaptive attack, in groups: lines `group: its label`, and a caption.
 
-    In the caption `{trials}` is how many there are, without those of the last group, which counts
-    the first group's texts again.
+    In the caption `{trials}` is how many there are.
     """
 
     has_content = True
@@ -120,8 +119,7 @@ class AdaptiveTrials(SphinxDirective):
         results = dict(zip(RESULTS, recorded(self.env, *names), strict=True))
         trials = adaptive_trials(results)
         labels, text = named(self.content)
-        again = list(labels)[-1]
-        text = text.replace("{trials}", str((trials["group"] != again).sum()))
+        text = text.replace("{trials}", str(len(trials)))
         html = f"{adaptive_forest(trials, labels)}{box(names, 'make book')}"
         return [captioned(self, html, text)]
 
@@ -142,8 +140,10 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
         rows = trials[trials["group"] == group]
         places = y + np.arange(len(rows))
         plot.hlines(places, rows["low"], rows["high"], color=ATTACKER, linewidth=1.5)
-        plot.plot(rows["gain"], places, "o", color=ATTACKER, markersize=4.5)
         for place, row in zip(places, rows.itertuples(), strict=True):
+            face = ATTACKER if row.shown else "none"
+            look = dict(color=ATTACKER, markersize=5, markerfacecolor=face)
+            plot.plot(row.gain, place, "o", **look)
             if row.low > 0:
                 plot.text(row.high + 0.6, place, row.trial, va="center", fontsize=11)
         ticks.append(places.mean())

@@ -20,7 +20,6 @@ from hero import SWITCH, TRIAL, chosen
 from pidbook.evaluation.adaptive_trials import RESULTS as ADAPTIVE, adaptive_trials
 from pidbook.evaluation.beside_paper import with_fewer_words
 from pidbook.evaluation.contrast import RESULT
-from pidbook.evaluation.law_results import law_gains
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import answers, gains_over_none, unpack
@@ -255,14 +254,15 @@ def test_every_chapter_has_a_card_with_its_picture(site):
 
 def test_the_paper_redrawn_holds_every_table_of_the_paper(site):
     page = soup("book/paper-redrawn")
-    headings = [h.get_text() for h in page.select("article h2")]
-    assert [n for n in range(1, 10) if not any(h.startswith(f"Table {n}:") for h in headings)] == []
-    first, _glance, *tables, last = page.select("article section section")
+    tables = [h.parent for h in page.select("article h3")]
+    numbers = [re.match(r"Table (\d):", section.h3.get_text())[1] for section in tables]
+    assert "".join(numbers) == "891234567"
+    first, *_, last = page.select("article > section > section")
     assert last.h2.get_text().startswith("Taken together")
     for section in (first, *tables):
-        assert section.select(".book-svg, .book-plotly"), section.h2
-        if section.h2.get_text().startswith("Table"):
-            assert section.select("table.book-table td"), section.h2  # both values, folded
+        assert section.select(".book-svg, .book-plotly"), section
+    for section in tables:
+        assert section.select("table.book-table td"), section  # both values
 
 
 def table_of(page: str, first: str) -> BeautifulSoup:
@@ -313,8 +313,7 @@ def test_front_page_tells_of_the_other_laws(site):
 def test_front_page_counts_the_adaptive_attacks(site):
     text = " ".join(soup("book/intro").select_one("article").get_text().split())
     trials = adaptive_trials({name: read_result(RESULTS / f"{name}.json") for name in ADAPTIVE})
-    judged = trials["group"] == "valid texts alone"
-    assert f"Of {(~judged).sum()} adaptive attacks one leaves the control a gain" in text
+    assert f"Of {len(trials)} tests one leaves the control a gain that survives" in text
     limits = {"1 word": 1, "2 words": 2, "3 words": 3}
     few = with_fewer_words(read_result(RESULTS / TRIAL), "P-D 99 %", limits, 1000)
     few = few.query("who == 'control, adaptive'")
@@ -322,12 +321,10 @@ def test_front_page_counts_the_adaptive_attacks(site):
     best = few.loc[few["p"].idxmin()]
     assert best["group"] == "TextBugger" and best["row"] == "1 word"
     said = f"TextBugger with one word, {best['gain']:+.1f} points (p = {corrected:.4f})"
-    assert said.replace("= 0.", "= .") in text
+    assert said.replace("= 0.", "= .").replace(")", ", corrected)") in text
     assert corrected < 0.05 < len(few) * few["p"].nsmallest(2).iloc[1]
-    sure = trials[~judged & (trials["low"] > 0)]["trial"]
-    assert list(sure) == ["TextBugger, 1 word", "P, c = 0.1"]
-    variants = read_result(RESULTS / "control-laws-again-sick-test-minilm-nli.json")
-    assert set(law_gains(variants, ["adaptive textfooler"])["answer"]) == {"open"}
+    assert list(trials[trials["shown"]]["trial"]) == ["TextBugger, 1 word"]
+    assert list(trials[trials["low"] > 0]["trial"])[1:] == ["P, c = 0.1", "TextFooler"]
 
 
 def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
@@ -339,13 +336,14 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     at_risk = {key: (bits & bare["clean"]).sum() for key, bits in swapped.items()}
     same, passed = said["SS"], lists["judged"]
     assert f"On {n:,} pairs that no page had used" in text
-    assert f"agree on {lists['proposed']:,} swaps" in text
-    assert f"a judge passes {passed:,} of them" in text and f"call {same} of these the same" in text
     lost = {key: (bare["clean"] & ~bare[key]).sum() for key in bare}
-    rows = table_of("book/intro", "lists and judge agree").select("tr")
+    rows, counted = table_of("book/intro", "lists and judge agree").select("tr"), []
     for key, row in zip(("judged", "not changed", "read"), rows, strict=True):
-        told = [int(cell.get_text().split()[0]) for cell in row.select("td")[1:3]]
-        assert told == [at_risk[key], lost[key]]
+        told = [int(c.get_text().split()[0].replace(",", "")) for c in row.select("td")[1:4]]
+        assert told[1:] == [at_risk[key], lost[key]]
+        counted.append(told[0])
+    unchanged = sum(n for kinds, n in said.items() if "C" not in kinds)
+    assert counted == [passed, unchanged, same]
     for key in ("judged", "not changed"):
         pair = compare(answers(result, "none", key), answers(result, "strict encoding", key))
         low, high = pair.interval()
