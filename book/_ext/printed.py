@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bs4 import BeautifulSoup
 
-BARE = "no control"
+BARE, DASH = "no control", "\N{EN DASH}"
 SHORT = 5  # letters of a name that stands above its numbers
 
 
@@ -25,13 +25,14 @@ def turned(html: str) -> str:
     return _table([("", "", list(first), [list(line) for line in others])])
 
 
-def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
+def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = False) -> str:
     """A block of rows for each value of the first column named, as the paper has for each model.
 
     by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
     table, or else values of its column `control`, each with its number in the last column. Where
     the table has no column for the rows, each of `cells` becomes a row. The highest number of a
-    cell is bold. No control, which is the same along a row, has a column of its own.
+    cell is bold. No control, which is the same along a row, has a column of its own. rows: each of
+    `cells` has a row of its own, no control too, and the highest of a text in a column is bold.
     """
     found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
     for block, line, column, name, number in _entries(html, by, cells):
@@ -39,13 +40,19 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
         line_of.setdefault(column, {})[name] = number
     all_lines = [line for lines in found.values() for line in lines.values()]
     columns = list(dict.fromkeys(column for line in all_lines for column in line))
-    bare = any(BARE in numbers for line in all_lines for numbers in line.values())
+    bare = not rows and any(BARE in numbers for line in all_lines for numbers in line.values())
     blocks = []
     for block, lines in found.items():
         first = next(iter(next(iter(lines.values())).values()))
-        names = [name for name in ("", *cells) if name in first and name != BARE]
+        names = [name for name in ("", *cells) if name in first and (rows or name != BARE)]
         shown = []
         for line, numbers in lines.items():
+            if rows:
+                best = {k: max(map(float, of.values())) for k, of in numbers.items()}
+                for name in names:
+                    own = {k: _bold(of[name], best[k]) for k, of in numbers.items()}
+                    shown.append([f"{line}, {name}", *(own.get(k, DASH) for k in columns)])
+                continue
             row = [line]
             if bare:
                 row.append(next(iter(numbers.values()))[BARE])
@@ -53,7 +60,9 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str]) -> str:
             shown.append(row)
         heads = [by[2], *[BARE] * bare, *map(_level, columns)]
         title, above = block, ""
-        if max(map(len, names), default=0) <= SHORT:
+        if rows:
+            pass
+        elif max(map(len, names), default=0) <= SHORT:
             above = _side_by_side(names) if len(names) > 1 else ""
         elif len(names) > 1:
             title = f"{block} (in each cell: {', '.join(names)})"
@@ -80,13 +89,16 @@ def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tup
 def _listed(values: dict[str, str] | None, names: Sequence[str]) -> str:
     """The numbers of a cell, the highest of several in bold; a dash where there is none."""
     if values is None:
-        return "\N{EN DASH}"
+        return DASH
     numbers = [values[name] for name in names]
     if len(numbers) == 1:
         return numbers[0]
     best = max(map(float, numbers))
-    marked = (f"<b>{n}</b>" if float(n) == best else n for n in numbers)
-    return _side_by_side(marked)
+    return _side_by_side(_bold(number, best) for number in numbers)
+
+
+def _bold(number: str, best: float) -> str:
+    return f"<b>{number}</b>" if float(number) == best else number
 
 
 def _side_by_side(texts: Iterable[str]) -> str:

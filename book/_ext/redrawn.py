@@ -34,7 +34,7 @@ class FromChapter(SphinxDirective):
     for a table whose title begins with `fold`, `own` begins with the caption that the chapter gives, less its finding in bold, `choose` names
     what the lists of a plotly figure choose first. The last table takes the paper's layout by
     `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows and columns, and
-    `cells`, what a cell lists.
+    `cells`, what a cell lists, or, by `rows`, what has a row each.
     """
 
     required_arguments = 1
@@ -48,6 +48,7 @@ class FromChapter(SphinxDirective):
         turn=directives.flag,
         blocks=directives.unchanged,
         cells=directives.unchanged,
+        rows=directives.flag,
     )
 
     def run(self):
@@ -85,7 +86,8 @@ class FromChapter(SphinxDirective):
             return FOLD.sub(lambda m: TITLED.format(m[1], turned(m[3])), html)
         if "blocks" in self.options:
             by, cells = self.options["blocks"].split(", "), self.options["cells"].split("; ")
-            return FOLD.sub(lambda m: TITLED.format(m[1], in_blocks(m[3], by, cells)), html)
+            rows = "rows" in self.options
+            return FOLD.sub(lambda m: TITLED.format(m[1], in_blocks(m[3], by, cells, rows)), html)
         return html
 
 

@@ -335,7 +335,7 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     swapped = {key: unpack(bits, n) for key, bits in lists["rows with a swap"].items()}
     at_risk = {key: (bits & bare["clean"]).sum() for key, bits in swapped.items()}
     same, passed = said["SS"], lists["judged"]
-    assert f"On {n:,} pairs that no page had used" in text
+    assert f"On {n:,} fresh pairs" in text
     lost = {key: (bare["clean"] & ~bare[key]).sum() for key in bare}
     rows, counted = table_of("book/intro", "lists and judge agree").select("tr"), []
     for key, row in zip(("judged", "not changed", "read"), rows, strict=True):
