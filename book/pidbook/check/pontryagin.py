@@ -53,9 +53,9 @@ def largest_step(answer: Answer) -> Cases:
     return "it shrinks like 1 / T; with every state weighed it is 1 / T^2"
 
 
-@exercise("x_t enters the next loss through y, with a minus: its pull comes with a plus")
+@exercise("x_t enters the next loss through y, with a minus: its gradient comes with a plus")
 def history_costate(answer: Answer) -> Cases:
-    """Check a function (theta, p_next, pull, pull_next) -> p_t of the loss with changes alone."""
+    """Check a function (theta, p_next, g, g_next) -> p_t of the loss with changes alone."""
     for seed in range(4):
         thetas, _, c, x0, u = _problem(seed)
         Q = np.tile(np.diag([1.0, 1.0, 0.0]), (len(u), 1, 1))

@@ -69,7 +69,7 @@ def clean_table(moved: Mapping[str, np.ndarray], left: Mapping[str, float]) -> T
 # --- What the past is for -----------------------------------------------------------------------
 
 
-def past(before: np.ndarray, after: np.ndarray, pull: np.ndarray) -> Figure:
+def past(before: np.ndarray, after: np.ndarray, push: np.ndarray) -> Figure:
     """A state before and after a layer, (2,) each: against the clean changes, and their change."""
     fig = Figure(figsize=(5.6, 2.7))
     left, right = fig.subplots(1, 2, sharey=True)
@@ -83,22 +83,22 @@ def past(before: np.ndarray, after: np.ndarray, pull: np.ndarray) -> Figure:
         plot.annotate("clean changes", -0.5 * along, -10 * below, **beside)
         plot.text(*after + (0.02, 0.06), "x", color=INK, style="italic", ha="center")
         plot.text(*before + (0.05, 0), "y", color=INK, style="italic")
-    _arrow(left, after + pull, after, LOSS, lw=3, shrinkA=4)
+    _arrow(left, after + push, after, LOSS, lw=3, shrinkA=4)
     side = "right" if along[0] < 0 else "left"
-    left.annotate("pull", after + pull / 2, 10 * along, color=LOSS, ha=side, va="center", **points)
+    left.annotate("push", after + push / 2, 10 * along, color=LOSS, ha=side, va="center", **points)
     left.set_title("relaxed: $x$ is off the line", fontsize=11)
     _arrow(right, after, before, INK, linestyle="--")
     _arrow(right, change, (0, 0), INK)
     ring = dict(color=ESTIMATE, markersize=17, markeredgewidth=2, fillstyle="none")
     right.plot(*change, "o", **ring)
-    words = "$x - y$ lies\nhere: no pull"
+    words = "$x - y$ lies\nhere: no push"
     side = "right" if below[0] < 0 else "left"
     right.annotate(words, 0.4 * change, 10 * below, color=ESTIMATE, ha=side, va="top", **points)
     right.set_title("exact: $x - y$ is on the line", fontsize=11)
     for plot in (left, right):
         _arrow(plot, after, (0, 0), INK)
         _arrow(plot, before, (0, 0), INK)
-        x, y = np.transpose([before, after, 1.12 * change, after + pull])  # with room for the ring
+        x, y = np.transpose([before, after, 1.12 * change, after + push])  # with room for the ring
         plot.set(aspect="equal", xlim=reach((-0.95, 1.2), x), ylim=reach((-0.5, 1.2), y))
         plot.axis("off")
     return fig
@@ -162,11 +162,11 @@ def contest_table(standings: Mapping[str, Mapping[str, tuple[float, float, float
     return table(rows, "Medians of eight networks", 2, folded=True)
 
 
-# --- A lasting push -----------------------------------------------------------------------------
+# --- A lasting disturbance ----------------------------------------------------------------------
 
 
 def push(lines: Mapping[str, np.ndarray]) -> Figure:
-    """Four ways to meet a lasting push: where the controlled state lies along it, (T,) each."""
+    """Four ways to meet a lasting disturbance: the controlled state along it, (T,) each."""
     controlled = [line for name, line in lines.items() if name != "no control"]
     low, high = reach((-0.145, 0.25), *controlled)  # without control the error leaves the picture
     unit = (high - low) / 0.395
@@ -243,9 +243,10 @@ def dial(errors: Mapping[str, Mapping[str, float]], name: str) -> Figure:
         "perturbed, no control": dict(color=INK, linewidth=1.5),
         "Theorem 1": dict(color=OURS, linestyle="--", linewidth=2),
     }
+    places = [float(place.rstrip("°")) for place in errors]
     for kind, look in looks.items():
-        plot.plot([of[kind] for of in errors.values()], label=kind, **look)
-    plot.set_xticks(range(len(errors)), list(errors))
+        plot.plot(places, [of[kind] for of in errors.values()], label=kind, **look)
+    plot.set_xticks(places, list(errors))
     values = [value for of in errors.values() for value in of.values()]
     plot.set_ylim(reach((-0.03, 0.47), *values))
     plot.grid(axis="x", visible=False)

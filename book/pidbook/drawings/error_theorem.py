@@ -78,9 +78,12 @@ def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray)
     end = f"after {last}: {heights[last]:.2f}"
     plot.annotate(end, undone[last], (x + 0.19, 0.13), va="center", arrowprops=leader)
     along = undone[0, 0] - clean[0]
-    plot.text(clean[0], -0.1, f"{along:.1f} along the line", va="center")
+    both_ways = dict(arrowstyle="<->", color=INK, linewidth=0.8, shrinkA=0, shrinkB=0)
+    plot.annotate("", (clean[0], -0.1), (undone[0, 0], -0.1), arrowprops=both_ways)
+    middle = (clean[0] + undone[0, 0]) / 2
+    plot.text(middle, -0.2, f"{along:.1f} along the line", ha="center", va="center")
     x, y = np.vstack([undone, clean]).T
-    plot.set(xlim=reach((1.9, 3.2), x), ylim=reach((-0.16, 1.35), y), title="the rotation undone")
+    plot.set(xlim=reach((1.9, 3.2), x), ylim=reach((-0.28, 1.35), y), title="the rotation undone")
     plot.set(aspect="equal", anchor="N")
     plot.set_axis_off()
 
@@ -225,7 +228,7 @@ def bias(
     plot.text(last / 2, clean - 0.03, "clean state", va="top")
     arrow = dict(arrowstyle="->", color=LOSS, linewidth=1.8, shrinkA=5, shrinkB=3)
     for c, height in heights.items():
-        plot.plot(theory[c], **THEORY | {"label": "theory, start times η"})
+        plot.plot(theory[c], **THEORY | {"label": f"theory, {start:g} × ηₜ"})
         plot.plot(height, **DOTS)
         error = height[-1] - clean
         word = "ends on it"

@@ -18,15 +18,14 @@ Paths = Mapping[int, np.ndarray]  # by number of sweeps: what each layer sees, (
 
 def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
     """The disturbance that each layer sees after some sweeps of two recipes; the best pushes."""
-    fig = Figure(figsize=(5.6, 5.4), layout="constrained")
-    plots = fig.subplot_mosaic("ab;cc", height_ratios=(3, 1))
+    fig = Figure(figsize=(5.6, 6.8), layout="constrained")
+    plots = fig.subplot_mosaic("a;b;c", height_ratios=(2.2, 2.2, 1))
     _recipe(plots["a"], gradient, best, OURS, "gradient steps")
     _recipe(plots["b"], basic, best, ATTACKER, "the basic recipe")
     highest = max(path.max() for path in gradient.values())
-    plots["a"].set(ylabel="disturbance seen by layer t", ylim=(0, 1.1 * highest))
+    plots["a"].set(ylim=(0, 1.1 * highest))
     plots["a"].text(0.8, 0.31, "best", color=INK)
     plots["b"].text(11.5, 0.05, "best", color=INK, va="center")
-    fig.get_layout_engine().set(wspace=0.09)
     layers = range(len(pushes))
     plots["c"].bar(layers, pushes, color=INK, alpha=0.6)
     plots["c"].set(title="the best plan", xlabel="layer t", ylabel="push", xticks=layers)
@@ -43,7 +42,7 @@ def _recipe(plot: Axes, paths: Paths, best: np.ndarray, ink: str, title: str) ->
         plot.plot(layers, path, color=ink, alpha=shade)
         label = words.get(sweeps, f"{sweeps} sweeps")
         plot.text(len(best) - 0.5, path[-1], label, color=INK, va="center")
-    plot.set(xlim=(0, len(best) - 1), xticks=(0, 5, 10), title=title, xlabel="layer t")
+    plot.set(xlim=(0, len(best) - 1), xticks=layers, title=title, ylabel="disturbance seen")
 
 
 def plans_table(costs: Mapping[str, Mapping[int, float]], best: float) -> Table:
@@ -253,7 +252,7 @@ def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
     inset.set(xticks=(-3.7, -3.3), ylim=(values[near].min() - 0.02, values[near].max() + 0.02))
     inset.grid(visible=False)
     inset.tick_params(labelsize=9.5)
-    inset.set_title("around the dot: a minimum", fontsize=11)
+    inset.set_title("around the dot", fontsize=11)
 
 
 # --- A plan and feedbacks -----------------------------------------------------------------------
