@@ -58,14 +58,20 @@ def idea(
         plot.set_axis_off()
         bars.set(xlim=(0, max(6.2, 1.8 * longest)), ylim=(2.6, -0.6))
         bars.set_axis_off()
-    names = {
+    left = {
         "observed": (-5.4, 2.2, INK),
         "clean states": (-0.3, -2.4, INK),
         "projected": (0.1, -0.6, OURS),
-        "estimated": (-6.1, 0.1, ESTIMATE),
+        "estimated": (-5.8, -0.7, ESTIMATE),
     }
-    for name, (x, y, colour) in names.items():
-        plots[0, 0].text(x, y, name, color=colour, weight="bold")
+    right = {
+        "observed": (-3.2, 3.1, INK),
+        "projected": (0.1, -0.6, OURS),
+        "estimated": (0.3, 3.1, ESTIMATE),
+    }
+    for plot, names in zip(plots[0], (left, right), strict=True):
+        for name, (x, y, colour) in names.items():
+            plot.text(x, y, name, color=colour, weight="bold")
     fig.supxlabel("expected squared error of a state", fontsize="medium")
     return fig
 
@@ -105,7 +111,8 @@ def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figu
     steps = ((0.5, on + 0.5, last + 0.5), (1, 1, share))
     right.step(*steps, color=OURS, linewidth=2.2, where="pre")
     right.text(last - 1, share + 0.02, f"{share:.2f}", ha="center", color=OURS)
-    left.set_ylabel("share that is kept")
+    right.text(0.5, 1.02, "best P", color=OURS, weight="bold")
+    left.set(ylabel="share that is kept", ylim=(0, 1.12))
     return fig
 
 
@@ -172,7 +179,10 @@ def removed(free: np.ndarray, arrives: np.ndarray, left: np.ndarray, clean: np.n
         plot.text(t, clean[t] - 0.055, f"{clean[t]:.2f}", color=LOSS, ha="center")
     bold = dict(weight="bold", ha="right")
     plot.text(3.7, free[3] + 0.09, "without control", color=INK, **bold)
-    plot.text(3.9, arrives[2] - 0.1, "under the six maps", color=ESTIMATE, **bold)
+    plot.text(3.9, left[2] - 0.08, "after its own map", color=ESTIMATE, **bold)
+    lead = dict(arrowstyle="-", color=ESTIMATE, linewidth=1, shrinkA=0, shrinkB=2)
+    look = dict(color=ESTIMATE, weight="bold", ha="center", arrowprops=lead)
+    plot.annotate("as it arrives", (1, arrives[1]), (1, free[1] + 0.09), **look)
     plot.text(3.9, clean[3] - 0.07, "clean text is moved", color=LOSS, **bold)
     plot.set(xlim=(-0.3, last + 0.3), ylim=(0, 0.7), xticks=states)
     plot.grid(axis="x", visible=False)

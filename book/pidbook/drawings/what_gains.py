@@ -83,7 +83,7 @@ def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
     plot.axhline(0, **AXIS)
     plot.axvline(0, **AXIS)
     corner = dict(ha="right", style="italic")
-    plot.text(right - 0.4, top - 0.5, "gains, and keeps this set", va="top", **corner)
+    plot.text(right - 0.4, top - 0.5, "gains, and loses 2 at most", va="top", **corner)
     plot.text(right - 0.4, bottom + 0.4, "gains, and loses here", va="bottom", **corner)
     for row in gains.to_dict("records"):
         _defence(plot, row, lost.loc[row["defence"]])
@@ -224,15 +224,15 @@ def panels(
 
 
 def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None:
-    """A gain, its interval, and its number at the right edge, bold if it is shown."""
+    """A gain, its interval, and its number beside the panel, bold if it is shown."""
     colour = colour or COLOURS.get(row["defence"], INK)
     shown = row["answer"] in SHOWN
     plot.barh(y, row.get("bar", 0), color=INK, alpha=0.25, height=0.7, linewidth=0)
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
     _mark(plot, row["gain"], y, colour, shown)
-    place = dict(transform=plot.get_yaxis_transform(), ha="right", va="center")
+    place = dict(transform=plot.get_yaxis_transform(), ha="left", va="center")
     weight = "bold" if shown else "normal"
-    plot.text(1, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
+    plot.text(1.03, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
 
 
 # --- Texts that keep their label ----------------------------------------------------------------
