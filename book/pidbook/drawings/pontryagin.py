@@ -263,7 +263,7 @@ def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -
     fig = Figure(figsize=(5.6, 3.4), layout="constrained")
     plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %", yscale="log")
     excess = 100 * (costs / costs[-1] - 1)
-    plot.plot(excess[:shown], "-o", markersize=4, color=OURS)
+    plot.plot(np.where(excess > 0, excess, np.nan)[:shown], "-o", markersize=4, color=OURS)
     lines = {"feedback, branch ignored": (ignored, "-"), "feedback, mean slope": (along, "--")}
     for name, (cost, dash) in lines.items():
         level = 100 * (cost / costs[-1] - 1)
@@ -272,7 +272,7 @@ def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -
         plot.text(shown - 0.8, 1.15 * level, words, color=ESTIMATE, ha="right", va="bottom")
     plot.text(4.5, 100, "gradient steps", color=OURS)
     plot.text(0.5, excess[0], f"no control: {excess[0]:.0f} %", color=INK, va="center")
-    low = 0.7 * excess[1:shown].min()
+    low = 0.7 * excess[:shown][excess[:shown] > 0].min()  # the last sweep has none
     plot.set(xlim=(-0.5, shown - 0.5), ylim=(low, 1.6 * excess.max()))
     plot.set_yticks((0.1, 1, 10, 100), ("0.1", "1", "10", "100"))
     plot.minorticks_off()

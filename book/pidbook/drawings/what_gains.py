@@ -142,10 +142,11 @@ def one_sentence(
     start = path[0]  # in this column there is one dot only
     place = dict(textcoords="offset points", ha="left", weight="bold")
     plot.annotate("greedy search", (swapped[start], margin[start]), (-20, 11), **place)
-    first = next(k for k, word in enumerate(every[path[1]]) if word)
-    label = words[first][every[path[1]][first]]
     place["ha"] = "right"
-    plot.annotate(label, (swapped[path[1]], margin[path[1]]), (-9, -7), **place)
+    if first := next((text for text in path if any(every[text])), None):  # the first that swaps
+        where = next(k for k, word in enumerate(every[first]) if word)
+        label = words[where][every[first][where]]
+        plot.annotate(label, (swapped[first], margin[first]), (-9, -7), **place)
     for k, (place, word) in enumerate(ringed.items()):
         side = "right" if k % 2 and k < len(ringed) - 1 else "left"
         _ringed(plot, beside[place], margin[place], word, side)
