@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pidbook.figures import ESTIMATE, INK, NOISE, OURS, Table, page, page_and_plot, reach, table
 
 LOOKS = {
-    "paper's control": (OURS, "o"),
+    "paper's P": (OURS, "o"),
     "trained push": (ESTIMATE, "o"),
     "another text's push": (NOISE, "o"),
     "turned at random": (NOISE, "o"),
@@ -60,9 +60,10 @@ def prompts(divergence: pd.DataFrame) -> Figure:
     y = np.arange(len(divergence))
     for k in y:
         ends = [bare.iloc[k], controlled.iloc[k]]
-        plot.plot(ends, [k - 0.16, k + 0.16], color=INK, linewidth=1, alpha=0.5)
-    plot.plot(bare, y - 0.16, "o", color=INK, markerfacecolor="none", label=bare.name)
-    plot.plot(controlled, y + 0.16, "o", color=ESTIMATE, markersize=7, label=controlled.name)
+        plot.plot(ends, [k, k], color=INK, linewidth=1, alpha=0.5)
+    ring = dict(color=INK, markersize=8, markerfacecolor="none", zorder=3)
+    plot.plot(bare, y, "o", label=bare.name, **ring)
+    plot.plot(controlled, y, "o", color=ESTIMATE, markersize=6, label=controlled.name)
     plot.set_yticks(y, divergence.index)
     plot.set(xlim=(0, 1.07 * bare.max()), ylim=(len(y) - 0.4, -0.6))
     plot.grid(axis="y", visible=False)
@@ -94,7 +95,9 @@ def _panels(shares: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height
 
 
 def _broken(name: str) -> str:
-    """A name in two lines."""
+    """A name in two lines, unless it is short."""
+    if len(name) < 10:
+        return name
     first, _, rest = name.partition(" ")
     return f"{first}\n{rest}" if rest else first
 
@@ -102,16 +105,14 @@ def _broken(name: str) -> str:
 def _interval(
     plot: Axes, y: float, row: pd.Series, colour: str, mark: str, label: str | None = None
 ) -> None:
-    """A share with its interval, hollow where that includes 0, and its number beside it."""
+    """A share with its interval, hollow where that includes 0, and its number to the right."""
     ends = [[row["share"] - row["low"]], [row["high"] - row["share"]]]
     hollow = row["low"] <= 0 <= row["high"]
     look = dict(color=colour, markersize=5, capsize=4, label=label)
     face = "none" if hollow else colour
     plot.errorbar(row["share"], y, xerr=ends, fmt=mark, markerfacecolor=face, **look)
-    left = round(row["share"]) < 0
-    end, apart = (row["low"], -7) if left else (row["high"], 7)
-    how = dict(textcoords="offset points", color=INK, va="center", ha="right" if left else "left")
-    plot.annotate(_whole(row["share"]), (end, y), (apart, 0), **how)
+    how = dict(textcoords="offset points", color=INK, va="center")
+    plot.annotate(_whole(row["share"]), (max(row["high"], 0), y), (7, 0), **how)
 
 
 def shares_table(
@@ -125,7 +126,7 @@ def shares_table(
 
 def won_back(shares: pd.DataFrame) -> Figure:
     """Share won back; columns data, name, share, low, high."""
-    fig = _panels(shares, "share of the divergence won back, %", (-142, 108), 4.4)
+    fig = _panels(shares, "share of the divergence won back, %", (-100, 100), 4.4)
     for plot in fig.axes:
         plot.set_xticks([-50, 0, 50])
     return fig
@@ -142,12 +143,12 @@ def on_clean(shares: pd.DataFrame) -> Figure:
 
 
 def by_kind(shares: pd.DataFrame) -> Figure:
-    """Share won back by kind of slip, trained push and corrector; a column kind more."""
-    fig = page(4.4)
+    """Share won back by kind of slip; columns as in `won_back`, and kind."""
+    fig = page(5.0)
     sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
-        for name, shift in (("trained push", -0.17), ("corrector", 0.17)):
+        for name, shift in zip(dict.fromkeys(shares["name"]), (-0.26, 0, 0.26), strict=True):
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])
@@ -155,10 +156,10 @@ def by_kind(shares: pd.DataFrame) -> Figure:
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])
-        plot.set(title=data, xlim=(-84, 108), ylim=(len(kinds) - 0.5, -0.5), xticks=(-50, 0, 50))
+        plot.set(title=data, xlim=(-40, 95), ylim=(len(kinds) - 0.5, -0.5), xticks=(0, 50))
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
     fig.supxlabel("share of the divergence won back, %", x=0.58, fontsize="medium", color=INK)
-    handles = plot.get_legend_handles_labels()
-    fig.legend(*handles, loc="outside upper center", ncols=2)
+    handles = fig.axes[0].get_legend_handles_labels()
+    fig.legend(*handles, loc="outside upper center", ncols=3)
     return fig

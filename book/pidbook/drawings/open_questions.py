@@ -32,10 +32,19 @@ RIVAL_WAYS = {  # question to the simpler way beside which it stands
     "Fairness": "a plain rule",
     "Steering": "adding one vector",
 }
+UNITS = {  # what is counted in each
+    "Riccati with measured blocks": "right answers",
+    "Weights by search": "right answers",
+    "Attack by optimal control": "answers turned",
+    "Pictures": "pictures named rightly",
+    "Fairness": "swaps noticed",
+    "Steering": "log-odds won, equal lengths",
+}
+INTERVAL = dict(color=INK, linewidth=2, capsize=5, capthick=2)
 
 
 def six(pairs: pd.DataFrame) -> Figure:
-    """Each idea of the paper in % of the simpler way, a bar a trial.
+    """Each idea of the paper in % of the simpler way, a bar a trial, with its unit.
 
     Columns question, share, share_low, share_high.
     """
@@ -43,9 +52,14 @@ def six(pairs: pd.DataFrame) -> Figure:
     names = []
     for y, row in enumerate(pairs.itertuples()):
         plot.barh(y, row.share, 0.55, color=OURS, alpha=0.8)
-        plot.plot((row.share_low, row.share_high), (y, y), **LEVEL)
+        if row.share_low < row.share_high:
+            ends = [[row.share - row.share_low], [row.share_high - row.share]]
+            plot.errorbar(row.share, y, xerr=ends, **INTERVAL)
         end = max(row.share_high, 100)
         plot.text(end + 4, y, f"{row.share:.0f} %", va="center", color=OURS, fontsize=12)
+        inside = row.share > 50
+        place, colour = (3, "white") if inside else (row.share_high + 4, INK)
+        plot.text(place, y, UNITS[row.question], va="center", color=colour, fontsize=10)
         names.append(f"{row.question}\nagainst {RIVAL_WAYS[row.question]}")
     plot.axvline(100, color=INK, linestyle="--", linewidth=1.2)
     plot.text(100, -0.62, "the simpler way", ha="center", va="bottom")
@@ -126,10 +140,10 @@ ATTACKERS = {
 def course(courses: Mapping[str, np.ndarray], most: int) -> Figure:
     """Right answers turned after so many questions, a curve (budget + 1,) an attacker."""
     fig, plot = page_and_plot(4.2, xlabel="questions asked")
-    plot.set_ylabel("right answers turned\n(more: a stronger attack)")
+    plot.set_ylabel("right answers turned")
     last = len(next(iter(courses.values()))) - 1
     plot.plot((0, last), (most, most), "--", **LEVEL)
-    plot.text(1, most + 3, f"{most} is the most that any choice of words turns")
+    plot.text(1, most + 3, f"at most {most}, whatever the words")
     place = np.inf
     for name, turned in sorted(courses.items(), key=lambda item: -item[1][-1]):
         colour, line = ATTACKERS[name]
@@ -175,10 +189,11 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     """
     fig, plot = page_and_plot(4.0, ylabel="points over the bare model")
     last = len(right) - 1
-    for name, colour in RIVALS.items():
+    for shift, (name, colour) in zip((-0.09, 0, 0.09), RIVALS.items(), strict=True):
         rows = gains[gains["control"] == name]
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
-        plot.errorbar(rows["strength"], rows["gain"], yerr=ends, color=colour, marker="o")
+        places = rows["strength"] + shift  # else the marks lie on each other
+        plot.errorbar(places, rows["gain"], yerr=ends, color=colour, marker="o", markersize=5)
         end = rows["gain"].iloc[-1]
         plot.text(last + 0.2, end, f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
@@ -241,16 +256,16 @@ def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
     for plot, (law, colour) in zip(fig.subplots(1, 2, sharey=True), LAWS.items(), strict=True):
         for row in moves[moves["law"] == law].itertuples():
             before, after = np.array(row.before), np.array(row.after)
-            plot.plot(*before, "o", color=INK, markersize=9, markerfacecolor="none")
+            plot.plot(*before, "o", color=INK, markersize=14, markerfacecolor="none")
             if np.linalg.norm(after - before) > 1:
-                arrow = dict(arrowstyle="->", color=colour, linewidth=2, shrinkA=7, shrinkB=7)
+                arrow = dict(arrowstyle="->", color=colour, linewidth=2, shrinkA=9, shrinkB=7)
                 plot.annotate("", after, before, arrowprops=arrow)
             plot.plot(*after, "o", color=colour, markersize=9)
-            plot.text(before[0], before[1] + 0.9, row.word, ha="center")
+            plot.text(before[0], before[1] + 1, row.word, ha="center")
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
         text = f"contradiction: {chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
-        plot.set(xlim=(-8.5, 8.5), ylim=(-4.6, 4), xticks=(), yticks=())
+        plot.set(xlim=(-8.5, 8.5), ylim=(-4.6, 4), xticks=(-5, 0, 5), yticks=(-3, 0, 3))
         plot.set_xlabel("first direction")
         plot.grid(visible=False)
     fig.axes[0].set_ylabel("second direction")
@@ -261,12 +276,12 @@ STEERINGS = {"addition": INK, "the paper’s feedback": OURS}
 
 
 def steerings(gains: pd.DataFrame, harm: float = 0.1) -> Figure:
-    """Log-odds gained over harm on other text, a line a law, and a dashed line at one harm.
+    """Log-odds won over harm on other text, a line a law, and a dashed line at one harm.
 
     Columns law, gain, low, high, loss.
     """
     xlabel = "harm: loss added on other text, nats a token"
-    fig, plot = page_and_plot(4.0, xlabel=xlabel, ylabel="log-odds gained for the good mood")
+    fig, plot = page_and_plot(4.0, xlabel=xlabel, ylabel="log-odds won for the good mood")
     for name, colour in STEERINGS.items():
         rows = gains[gains["law"] == name].sort_values("loss")
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]

@@ -123,7 +123,7 @@ def six_pairs(
          [named["none"], named["P-D 99 %"]], 100, 1],
         ["Fairness", "swaps of one person noticed: {} word by word, {} by a plain rule",
          [seen["one canonical version"], seen["word by word, rank 4"]], 221, 0],
-        ["Steering", "log-odds gained: {} by the paper's feedback, {} by one vector",
+        ["Steering", "log-odds won: {} by the paper's feedback, {} by one vector",
          [pushed["addition"], pushed["feedback"]], 1, 2],
     ]  # fmt: skip
     rows = []
