@@ -105,7 +105,7 @@ def words_replaced(shares: Mapping[str, Sequence[float]]) -> Figure:
         for part, alpha, name in zip(parts, (0.6, 0.35, 0.15), names, strict=True):
             plot.barh(y, part, left=left, color=LOSS, alpha=alpha, height=0.7)
             place = dict(ha="center", va="center", color=INK)
-            if part > 8:
+            if name != "more":
                 plot.text(left + part / 2, y, f"{part:.0f} %", **place)
             if y == 0:
                 plot.text(left + part / 2, -0.62, name, **place)
@@ -186,7 +186,7 @@ def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
 def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
     """Kinds of edit, the most frequent first, with what each makes of one word."""
     total = sum(counts.values())
-    fig, plot = page_and_plot(2.9, xlim=(0, 92), xlabel="share of its winning edits, %")
+    fig, plot = page_and_plot(2.9, xlim=(0, 92), xlabel="share of its edits, %")
     for y, (kind, count) in enumerate(counts.items()):
         share = 100 * count / total
         plot.barh(y, share, **RIGHT)

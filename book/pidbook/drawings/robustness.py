@@ -175,7 +175,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
             _above(panel, y, row)
         panel.axvline(0, color=INK, linewidth=1)
         panel.axhline(0.48, color=INK, linewidth=0.5, alpha=0.4)
-        panel.set(xlim=(-17, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.45, -0.65))
+        panel.set(xlim=(-23, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.45, -0.65))
         panel.set_title(training, fontsize=12, weight="bold")
         panel.grid(axis="y", visible=False)
         panel.tick_params(axis="y", length=0)
@@ -189,8 +189,8 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
 
 def _above(panel: Axes, y: float, row) -> None:
     """The gain as a number above its mark, clear of the line at 0."""
-    x = float(np.clip(row.gain, 9.5, 29)) if row.gain > 0 else -10
-    panel.text(x, y - 0.08, signed(row.gain), color=OURS, ha="center", va="bottom", fontsize=10.5)
+    x, ha = (float(np.clip(row.gain, 9.5, 29)), "center") if row.gain > 0 else (-2.5, "right")
+    panel.text(x, y - 0.08, signed(row.gain), color=OURS, ha=ha, va="bottom", fontsize=10.5)
 
 
 def arrows(base: float, controlled: float) -> str:
@@ -331,10 +331,11 @@ def bars(
     xlim: tuple[float, float],
     height: float,
     percent: bool = False,
+    outward: bool = False,
 ) -> Figure:
     """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
 
-    The first row says whose bars they are.
+    The first row says whose bars they are; outward: losses have their numbers at the left.
     """
     fig = Figure(figsize=(5.3, height), layout="constrained")
     groups = gains.groupby("group", sort=False)
@@ -354,7 +355,10 @@ def bars(
             if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
                 text += f"  {cell.who}"
             look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
-            panel.annotate(text, (max(cell.high, 0), y), (6, 0), **look)
+            place, step_out, ha = (max(cell.high, 0), y), (6, 0), "left"
+            if outward and cell.gain < 0:
+                place, step_out, ha = (cell.low, y), (-6, 0), "right"
+            panel.annotate(text, place, step_out, ha=ha, **look)
         panel.axvline(0, color=INK, linewidth=1)
         panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)

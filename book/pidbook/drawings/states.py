@@ -53,7 +53,9 @@ def spectra(
     plot.text(5, left * 0.83, words, color=INK, va="top")
     colour = PALETTE[2]
     for t, dash in zip(shown, DASHES, strict=False):
-        plot.plot(range(1, width), 100 * (1 - held[t, :-1]), dash, color=colour, linewidth=2.4)
+        line = 100 * (1 - held[t, :-1])
+        plot.plot(range(1, width), line, dash, color=colour, linewidth=2.4)
+        plot.text(24, line[21], f"$x_{t}$", color=colour, va="bottom", fontsize=12.5)
     _names_of_dots(plot, {t: int(ranks[t]) for t in shown}, left, colour)
     plot.set(xlabel=f"directions kept, of {width}", ylabel="energy left outside, %")
     plot.set_yticks([0.2, 1, 10, 100], ["0.2", "1", "10", "100"])
@@ -150,15 +152,11 @@ def _by_state(numbers: Terms) -> list[dict]:
 # --- What the control takes from clean text ----------------------------------------------------
 
 
-def clean_lengths(
-    states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
-) -> Figure:
-    """Lengths in % of a clean state's, (T,) each: outside P, outside D, the push, outside a random one."""
+def clean_lengths(states: np.ndarray, changes: np.ndarray, push: np.ndarray) -> Figure:
+    """Lengths in % of a clean state's, (T,) each: outside P, outside D, the push."""
     fig = page(4.2)
-    top = 1.08 * max(line.max() for line in (states, changes, push, random))
+    top = 1.08 * max(line.max() for line in (states, changes, push))
     plot = fig.add_subplot(ylim=(0, top), ylabel="length, % of the state's")
-    name = "outside a random\nsubspace of D's size"
-    plot.plot(random, color=INK, linestyle=":", linewidth=2, label=name)
     name = "outside the\nchanges (D)"
     plot.plot(changes, markersize=9, linewidth=2.2, label=name, **LOOKS["D"])
     plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2, label="push (P-D)")
@@ -172,7 +170,7 @@ def clean_lengths(
 def clean_lengths_table(
     states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
 ) -> Table:
-    """The same lengths, and the shares of the energy, a state a row."""
+    """The same lengths, that outside a random subspace of D's size, and shares of the energy."""
     rows = []
     for t in range(len(states)):
         row = {"state": f"x_{t}", "outside P, %": states[t], "outside D, %": changes[t]}
@@ -229,7 +227,7 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, contr
     plot.plot(broken, "-D", color=OURS, markersize=8, label="the word,\nbroken")
     hollow = dict(markerfacecolor="none", markeredgewidth=1.8)
     plot.plot(intact, "-D", color=OURS, markersize=8, label="the word,\nintact", **hollow)
-    plot.plot(rest, "--", color=OURS, linewidth=2, label="the rest\nof the text")
+    plot.plot(rest, "--", color=INK, linewidth=2, label="the rest\nof the text")
     for t, times in enumerate(broken / intact):
         between = (broken[t] + intact[t]) / 2
         if abs(broken[t] - intact[t]) < 0.12 * top:  # no room
