@@ -36,7 +36,7 @@ def dials(
     time: np.ndarray,
     output: np.ndarray,
     gains: Mapping[str, Sequence[float]],
-    push_from: float,
+    disturbed_from: float,
     start: tuple,
 ) -> go.Figure:
     """Position over time, with a slider a gain; output: (times, values of P, of I, of D)."""
@@ -48,7 +48,7 @@ def dials(
     names = [f"gain {name}" for name in gains]
     figure = slider(time, frames, names, "time", "position", start)
     figure.add_hline(1, line_dash="dot", line_color=INK)
-    figure.add_vline(push_from, line_dash="dot", line_color=INK)
+    figure.add_vline(disturbed_from, line_dash="dot", line_color=INK)
     figure.update_yaxes(range=[-0.2, 2.2])
     return tidy(figure)
 
@@ -64,7 +64,9 @@ def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
     return table(rows, "Some settings of the dials", folded=True)
 
 
-def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray], push_from: float) -> Figure:
+def three_terms(
+    time: np.ndarray, positions: Mapping[str, np.ndarray], disturbed_from: float
+) -> Figure:
     """Position over time under P, P-D and P-I-D."""
     figure = curves(time, positions, xlabel="time", ylabel="position")
     figure.set_size_inches(5.8, 4.0)
@@ -72,7 +74,7 @@ def three_terms(time: np.ndarray, positions: Mapping[str, np.ndarray], push_from
     name_ends(plot)
     plot.set_xlim(-1, time[-1])
     plot.axhline(1, **DOTTED)
-    plot.axvline(push_from, **DOTTED)
+    plot.axvline(disturbed_from, **DOTTED)
     return figure
 
 
@@ -160,7 +162,7 @@ def error_and_control(
 
 
 def network() -> Figure:
-    """Two blocks, a controller of three terms before each, and the wire that is missing."""
+    """Two layers, a controller of three terms before each, and the wire that is missing."""
     figure, plot = page_and_plot(2.8, aspect="equal", xlim=(-0.5, 10.0), ylim=(-3.75, 0.85))
     plot.set_axis_off()
     for left, name in ((0.0, "0"), (5.4, "T-1")):
@@ -215,15 +217,15 @@ def _controller(plot: Axes, left: float, name: str) -> None:
 
 
 def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
-    """Distance from the clean run by layer, for a push inside the subspace and one off it."""
+    """Distance from the clean run by layer, for a shift inside the subspace and one off it."""
     figure = page(3.7)
     plot = figure.add_subplot()
     looks = {"inside": (LOSS, "s", 10), "off it": (OURS, "o", 6)}
     for name, distance in distances.items():
         colour, mark, size = looks[name]
         plot.plot(distance, color=colour, marker=mark, markersize=size)
-    plot.text(2, 0.76, "pushed inside the clean subspace", color=LOSS, ha="center", va="top")
-    plot.text(1.2, 0.32, "pushed off it", color=OURS)
+    plot.text(2, 0.76, "shifted inside the clean subspace", color=LOSS, ha="center", va="top")
+    plot.text(1.2, 0.32, "shifted off it", color=OURS)
     layers = range(len(distances["inside"]))
     plot.set_ylim(reach((-0.03, 0.9), *distances.values()))
     plot.set(xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
@@ -234,9 +236,9 @@ def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
 def blind_spot_table(
     distances: Mapping[str, np.ndarray], losses: Mapping[str, float], controls: Mapping[str, float]
 ) -> Table:
-    """What each push costs, how hard the control answers, and what is left at the exit."""
+    """What each shift costs, how hard the control answers, and what is left at the exit."""
     rows = []
     for name, distance in distances.items():
-        row = {"pushed": name, "running loss": losses[name], "largest control": controls[name]}
+        row = {"shifted": name, "running loss": losses[name], "largest control": controls[name]}
         rows.append(row | {"error at the exit": distance[-1]})
-    return table(rows, "Two perturbations of the same size", folded=True)
+    return table(rows, "Two shifts of the same size", folded=True)

@@ -73,7 +73,9 @@ def two_layers(
         sides = dict(ha="left" if away[0] > 0 else "right", va="top" if away[1] < 0 else "bottom")
         where = dict(xytext=away, textcoords="offset points")
         plot.annotate("controlled", middle, color=OURS, **where, **sides)
-    figure.axes[0].text(1.05, -0.13, "clean states", ha="center", va="center")
+    tilt = np.degrees(np.arctan2(*along[0][::-1]))
+    look = dict(rotation=tilt, rotation_mode="anchor", ha="right", va="top")
+    figure.axes[0].text(*(1.62 * along[0] - 0.03 * across[0]), "clean states", **look)
     return figure
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pidbook.figures import LOSS, OURS, PALETTE, curves, table
+from pidbook.figures import OURS, PALETTE, curves, table
 from pidbook.figures.tables import Table
 
 GREEDY = PALETTE[1]  # a layer that looks at its own bill only
@@ -71,16 +71,15 @@ def two_bills(
 
 
 def other_gains(scales: np.ndarray, costs: np.ndarray, least: float, greedy: float) -> Figure:
-    """Cost of the best gain times a factor, beside the least cost and that of the greedy gain."""
-    lines = {"s times the best gain": costs}
-    figure = curves(scales, lines, "factor s on the best gain", "cost J")
+    """What the best gain times a factor, and the greedy gain, pay above the least cost."""
+    lines = {"s times the best gain": 100 * (costs / least - 1)}
+    figure = curves(scales, lines, "factor s on the best gain", "extra cost, %")
     plot = figure.axes[0]
-    fill = dict(color=LOSS, alpha=0.25, linewidth=0, label="extra cost")
-    plot.fill_between(scales, least, costs, **fill)
-    plot.axhline(greedy, color=GREEDY, linestyle="--", label="greedy gain")
-    plot.plot(1, least, "o", color=OURS, markersize=9, label="the best gain")
-    plot.set(ylim=(0, 1.2 * max(costs[0], costs[-1], greedy)))
-    plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    extra = 100 * (greedy / least - 1)
+    plot.axhline(extra, color=GREEDY, linestyle="--", label="greedy gain")
+    plot.plot(1, 0, "o", color=OURS, markersize=9, label="the best gain", clip_on=False)
+    plot.set(ylim=(0, 1.05 * max(*plot.lines[0].get_ydata(), extra)))
+    plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure
 
 

@@ -102,9 +102,11 @@ def distances(
     left, right = figure.subplots(1, 2)
     left.axline((0, 0), direction, color=FLAT, linewidth=1)
     zero = np.zeros(2)
-    _arrow(left, zero, x, STATES, "x", (-0.14, 0.08))
+    left.plot(*np.transpose([zero, x]), "--", color=STATES, linewidth=1.5)
+    left.plot(*x, "o", color=STATES, markersize=8)
+    left.text(*(x / 2 + (-0.14, 0.08)), "x", color=STATES, fontsize=13)
     _arrow(left, zero, foot, FLAT, "Πx", (0.05, -0.18))
-    _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06))
+    _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06), gap=5)
     left.text(1.5, 0.46, r"$\mathcal{V}$", color=FLAT, fontsize=13)
     wide, high = np.transpose([x, foot])
     left.set(xlim=reach((-0.1, 1.7), wide), ylim=reach((-0.2, 1.6), high), aspect="equal")
@@ -121,9 +123,15 @@ def distances(
 
 
 def _arrow(
-    plot: Axes, tail: np.ndarray, tip: np.ndarray, colour: str, name: str, beside: tuple
+    plot: Axes,
+    tail: np.ndarray,
+    tip: np.ndarray,
+    colour: str,
+    name: str,
+    beside: tuple,
+    gap: float = 0,  # points between the head and the tip
 ) -> None:
-    look = dict(arrowstyle="-|>", color=colour, linewidth=2.5, shrinkA=0, shrinkB=0)
+    look = dict(arrowstyle="-|>", color=colour, linewidth=2.5, shrinkA=0, shrinkB=gap)
     plot.annotate("", tip, tail, arrowprops=look)
     plot.text(*((tail + tip) / 2 + beside), name, color=colour, fontsize=13)
 
@@ -185,16 +193,24 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
 def clean_bias(
     before: np.ndarray, now: np.ndarray, shares: Mapping[str, float], random: float
 ) -> Figure:
-    """Left: a state before and after a turn. Right: share of clean energy outside a subspace."""
+    """Left: a state before and after a turn, and the line of its change.
+
+    Right: share of clean energy outside a subspace.
+    """
     figure = page(3.2)
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
+    left, right = figure.subplots(1, 2, width_ratios=(1.4, 1.2))
     zero = np.zeros(2)
+    line = (now - before) / np.linalg.norm(now - before)
+    foot = line * (line @ now)
+    left.plot(*np.outer(line, (-0.35, 0.55)), color=CHANGES, linewidth=1.5)
+    left.text(0.2, -0.2, "subspace of changes", color=CHANGES, fontsize=12, ha="center", va="top")
+    left.plot(*np.transpose([foot, now]), color=OFF, linewidth=1.5)
     _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))
-    _arrow(left, zero, now, STATES, "$x_t$", (-0.19, 0.07))
+    _arrow(left, zero, now, STATES, "$x_t$", (0.08, 0.02))
     _arrow(left, before, now, CHANGES, "change", (0.03, 0.1))
     wide, high = np.transpose([before, now])
-    left.set(xlim=reach((-0.1, 1), wide), ylim=reach((-0.05, 1.1), high), aspect="equal")
-    left.set_title("one state")
+    left.set(xlim=reach((-0.5, 0.95), wide), ylim=reach((-0.32, 1.1), high), aspect="equal")
+    left.set_title("a state and its change")
     left.set_axis_off()
     values = 100 * np.array(list(shares.values()))
     bars = right.barh(list(shares), values, 0.6, color=(FLAT, SUMS, CHANGES))
