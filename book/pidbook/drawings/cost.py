@@ -23,6 +23,7 @@ from pidbook.figures import (
 
 MIDDLE = dict(ha="center", va="center")
 BARE = dict(color=INK, linestyle="--", linewidth=2)  # the bare model
+TIMED = {"P-D": "P-D control", "PMP": "the search"}
 ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 # --- Table 5 ------------------------------------------------------------------------------------
@@ -30,26 +31,26 @@ ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 def table_five(rows: Sequence[Mapping]) -> Figure:
     """Times of P-D control and of the search, the paper's and ours; a row a model."""
-    fig, plot = page_and_plot(3.3)
+    fig = page(3.3)
     places = np.arange(len(rows))
-    for kind in ("P-D", "PMP"):
+    plots = fig.subplots(1, 2, sharey=True)
+    for plot, (kind, name) in zip(plots, TIMED.items(), strict=True):
         paper = [row[f"{kind}, paper"] for row in rows]
         ours = [row[f"{kind}, ours"] for row in rows]
         plot.plot(paper, places - 0.16, "D", color=PAPER, markersize=6.5, label="the paper")
         plot.plot(ours, places + 0.16, "o", color=OURS, markersize=7, label="ours")
-    plot.plot([1, 1], [-0.5, len(rows)], zorder=0, **BARE | {"linewidth": 1.2})
+        plot.axvline(1, zorder=0, **BARE | {"linewidth": 1.2})
+        plot.set_title(name)
+        plot.grid(visible=False)
+    plots[0].set(xlim=(0.98, 1.09), xticks=(1, 1.02, 1.04, 1.06, 1.08))
     longest = np.nanmax(
         [10, *(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))]
     )
-    above = dict(weight="bold", ha="center", va="center")
-    plot.text(1, -0.8, "P-D control", **above)
-    plot.text(7.2, -0.8, "the search", **above)
-    plot.set(xlim=(0, 1.05 * longest), ylim=(len(rows) - 0.5, -1.2))
-    plot.set_xticks((1, *range(5, int(longest) + 1, 5)))
-    plot.set_yticks(places, [row["model"] for row in rows])
-    plot.grid(visible=False)
-    plot.set_xlabel("time, as a multiple of the bare model's")
-    handles, labels = plot.get_legend_handles_labels()
+    plots[1].set(xlim=(0, 1.05 * longest), ylim=(len(rows) - 0.5, -0.5))
+    plots[1].set_xticks((1, *range(5, int(longest) + 1, 5)))
+    plots[0].set_yticks(places, [row["model"] for row in rows])
+    fig.supxlabel("time, as a multiple of the bare model's", fontsize="medium")
+    handles, labels = plots[0].get_legend_handles_labels()
     fig.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2)
     return fig
 
@@ -204,8 +205,10 @@ def profile(theorem: np.ndarray, controlled: np.ndarray, free: np.ndarray) -> Fi
     text = f"{end / foretold:.1f} times\n({times.min():.1f} to {times.max():.1f})"
     plot.text(last + 0.45, (end + foretold) / 2, text, va="center")
     bold = dict(weight="bold", ha="right", va="center")
-    plot.text(last / 2 + 0.2, 5.5, "with P control", color=OURS, **bold)
-    plot.text(last / 2 + 0.2, 4.6, "dashed: bare model", color=INK, **bold)
+    near = (last - 1.4, controlled[:, [-3, -2]].mean() - 0.08)
+    _leader(plot, "with P control", near, (last - 2.3, 0.9 * controlled.max()), OURS)
+    near = (last - 0.5, free[:, -2:].mean())
+    _leader(plot, "bare model, dashed", near, (last - 2.3, 0.74 * controlled.max()), INK)
     plot.text(last, foretold - 0.6, "Theorem 1", color=PAPER, **bold)
     plot.set(xticks=states, xlim=(-0.15, last + 1.75), ylim=(0, 1.02 * controlled.max()))
     plot.set(xlabel="state (after so many blocks)", ylabel="error of the states, per token")

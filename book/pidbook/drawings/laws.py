@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, name_ends, signed
 
@@ -117,7 +118,7 @@ def over_p(points: pd.DataFrame, controls: Sequence[str]) -> Figure:
     plots[0].set_yticks(places, points.index, fontsize=WORDS)
     for name, colour in zip(plots[0].get_yticklabels(), colours, strict=True):
         name.set_color(colour)
-    plots[0].set(xlim=(-13, 21), ylim=(places[-1] + 0.6, -0.6), xticks=(0, 10))
+    plots[0].set(xlim=(-16, 27), ylim=(places[-1] + 0.6, -0.6), xticks=(0, 10))
     fig.supxlabel("points of accuracy, over P: to the right is better", fontsize=WORDS)
     return fig
 
@@ -126,10 +127,13 @@ def over_p(points: pd.DataFrame, controls: Sequence[str]) -> Figure:
 
 
 def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
-    """Gain against the price, a set a panel, a control a line; columns law, price, set and gain."""
+    """Gain against the price, a set a panel on its own scale, a control a line.
+
+    rows: columns law, price, set and gain.
+    """
     fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     fig.get_layout_engine().set(wspace=0.08)
-    plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
+    plots = fig.subplots(1, len(panels), sharex=True)
     prices = sorted(rows["price"].unique())
     for plot, (key, title) in zip(plots, panels.items(), strict=True):
         of_set = rows[rows["set"] == key]
@@ -140,11 +144,16 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
             start = points.iloc[0]
             top = start == of_set["gain"].max()
             number = dict(color=OURS, fontsize=SMALL, ha="center", va="bottom" if top else "top")
-            plot.text(0, start + (1.4 if top else -1.4), signed(start), **number)
+            above = (0, 5 if top else -5)
+            plot.annotate(signed(start), (0, start), above, textcoords="offset points", **number)
         plot.axhline(0, color=INK, linewidth=0.8, zorder=0)
         plot.set_title(title, fontsize=WORDS)
         plot.grid(axis="x", visible=False)
-    plots[0].set(xlim=(-0.6, len(prices) - 0.9), ylim=(-46, 26))
+        reach = np.ptp([*of_set["gain"], 0])
+        low, high = min(of_set["gain"].min(), 0), max(of_set["gain"].max(), 0)
+        plot.set(ylim=(low - 0.14 * reach, high + 0.14 * reach))
+        plot.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 5, 10]))
+    plots[0].set(xlim=(-0.6, len(prices) - 0.9))
     plots[0].set_xticks(range(len(prices)), [f"{price:g}" for price in prices])
     for plot in plots:
         name_ends(plot, least=0.075)
@@ -155,17 +164,22 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 
 # --- Table 4: formula or search -----------------------------------------------------------------
 
-BESIDE = {  # of the words: points from their mark, and the side of the mark
-    "paper": {"formula": ((-2, -16), (7, 3)), "PMP": ((-6, -18), (7, -6))},
-    "ours": {"formula": ((-12, -18), (-35, -7)), "PMP": ((5, 6), (-34, -4))},
+BESIDE = {  # of the words: points from their mark, by threshold
+    "paper": {
+        "formula": {99: (7, 1), 95: (-32, 3), 90: (-33, 1), 85: (7, -6)},
+        "PMP": {99: (7, -9), 95: (7, 1), 90: (3, -14), 85: (-33, -5)},
+    },
+    "ours": {
+        "formula": {99: (-30, -8), 95: (-33, -5), 90: (-33, 1), 85: (-10, -16)},
+        "PMP": {99: (7, -4), 95: (7, -4), 90: (7, -6), 85: (7, 0)},
+    },
 }
 
 
-def clean_and_attacked(cells: pd.DataFrame, dearer: Mapping[str, tuple[float, float]]) -> Figure:
+def clean_and_attacked(cells: pd.DataFrame) -> Figure:
     """Accuracy under attack against accuracy on clean text, a model a panel, a control a line.
 
     cells: a row a threshold, index (model, control, threshold), columns clean and attacked.
-    dearer: both for our controls at a higher price.
     """
     models = list(cells.index.unique("model"))
     fig = Figure(figsize=(WIDTH, 3.9), layout="constrained")
@@ -174,34 +188,50 @@ def clean_and_attacked(cells: pd.DataFrame, dearer: Mapping[str, tuple[float, fl
     for plot, model in zip(plots, models, strict=True):
         who, colour = ("ours", OURS) if "ours" in model else ("paper", PAPER)
         for control, places in BESIDE[who].items():
-            line = cells.loc[model, control].sort_index()
-            style = "o--" if control == "PMP" else "o-"
+            line = cells.loc[model, control]
+            style = "D--" if control == "PMP" else "o-"
             plot.plot(
                 line["clean"], line["attacked"], style, color=colour, markersize=5.5, label=control
             )
-            names = [f"{line.index[end]:.0f} %" for end in (0, -1)]
-            for name, place, at in zip(names, places, (0, -1), strict=True):
-                plot.annotate(name, line.iloc[at], place, color=colour, **words)
+            for threshold, place in places.items():
+                plot.annotate(f"{threshold} %", line.loc[threshold], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
         plot.plot(*bare, "o", color=INK, markersize=5.5)
         plot.annotate("bare model", bare, (8, -15), ha="right", color=INK, **words)
         plot.set_title(model, fontsize=WORDS, loc="left")
-        plot.legend(
-            loc="lower left" if who == "paper" else "upper right",
-            fontsize=SMALL,
-            frameon=False,
-            handlelength=2.4,
-        )
-    same_clean, heights = zip(*dearer.values(), strict=True)
-    plots[-1].plot(same_clean, heights, ":", color=OURS)
-    for control, point in dearer.items():
-        plots[-1].plot(*point, "D", color=OURS, markersize=7.5)
-        plots[-1].annotate(f"{control}\nc = 1", point, (7, -10), color=OURS, **words)
-    arrow = dict(arrowstyle="->", color=PAPER)
-    plots[0].annotate("", (43, 42.5), (62, 50.5), arrowprops=arrow)
-    plots[0].text(54, 48.6, "smaller\nsubspace", color=PAPER, fontsize=SMALL, ha="right")
+        plot.grid(visible=False)
+        plot.legend(loc="lower left", fontsize=SMALL, frameon=False, handlelength=2.4)
     plots[0].set(ylim=(17, 59), xlim=(30, 104))
-    plots[-1].set(xlim=(51, 101))
+    plots[-1].set(xlim=(48, 94))
     fig.supxlabel("accuracy on clean text, %: to the right is better", fontsize=WORDS)
     fig.supylabel("accuracy under attack, %: up is better", fontsize=WORDS)
+    return fig
+
+
+def equal_clean(rows: pd.DataFrame) -> Figure:
+    """Accuracy under attack of the formula and PMP, a row a clean accuracy that both have.
+
+    rows: columns clean (of both, in %), cost, formula and attacked (of PMP), gain, low and high.
+    """
+    fig = Figure(figsize=(WIDTH, 0.9 + 0.55 * len(rows)), layout="constrained")
+    plot = fig.subplots()
+    words = dict(fontsize=SMALL, color=OURS, va="center")
+    side = rows[["formula", "attacked"]].max(axis=None) + 3  # where the numbers stand
+    for y, row in enumerate(rows.itertuples()):
+        plot.plot([row.formula, row.attacked], [y, y], color=OURS, linewidth=1.5, alpha=0.5)
+        plot.plot(row.formula, y, "o", color=OURS, markersize=8)
+        plot.plot(row.attacked, y, "D", color=OURS, markersize=7.5)
+        ends = f"[{signed(row.low)}, {signed(row.high)}]"
+        plot.text(side, y, f"{signed(row.gain)} {ends}", **words)
+    first = rows.iloc[0]
+    beside = dict(fontsize=SMALL, color=OURS, ha="center", va="bottom")
+    plot.text(first["formula"], -0.26, "formula", **beside)
+    plot.text(first["attacked"], -0.26, "PMP", **beside)
+    plot.text(side, -0.62, "PMP less formula", fontsize=SMALL, color=INK, va="center")
+    names = [f"both {row.clean:g} % clean\n({row.cost} cost)" for row in rows.itertuples()]
+    plot.set_yticks(range(len(rows)), names, fontsize=WORDS)
+    plot.set(xlim=(24, side + 19), ylim=(len(rows) - 0.45, -0.95), xticks=(30, 40, 50))
+    plot.grid(visible=False)
+    plot.tick_params(axis="y", length=0)
+    plot.set_xlabel("accuracy under attack, %: to the right is better", fontsize=WORDS)
     return fig
