@@ -151,7 +151,7 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
     plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(ticks, [label.replace(", ", ",\n", 1) for label in labels.values()])
     plot.set_ylim(y - 1.5, -1.5)
-    plot.set_xlim(-13, 25)
+    plot.set_xlim(-13, 24)
     plot.grid(axis="y", visible=False)
     plot.set_xlabel("gain of the control, in points")
     out = StringIO()
