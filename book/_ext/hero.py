@@ -126,7 +126,7 @@ def hero(example: dict, counts: dict, n: int) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them a swap of one word flips the answer. The paper’s control brings {back[PD]} of these answers back, and a random push of the same length {back[NOISE]}. (The swaps were searched without control, and nobody judged whether they keep the meaning.)</p><details><summary>More counts</summary><p>An '
+        f'<div class="hero-counts"><p>For this box a program wrote {n} pairs like this one (they are not from SNLI). In {turned} of them a swap of one word flips the answer. The paper’s control brings {back[PD]} of these answers back, and a random push of the same length {back[NOISE]}. (The swaps were searched without control, and nobody judged whether they keep the meaning.)</p><details><summary>More counts</summary><p>An '
         f"adaptive attack, which searches on the controlled model, turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/10_robustness.html#fig-trial-snli'>Chapter 10</a> counts every pair.</p></details></div></section>"
     )
 

@@ -91,7 +91,7 @@ class Leaf(Opened):
 
     def __init__(self, context, own: str):
         super().__init__(context, own)
-        self.devtools = context.new_cdp_session(self.page)
+        self.devtools, self.width = context.new_cdp_session(self.page), 0
         self.page.goto(f"{own}genindex.html")  # of the site: it may keep what a reader chose
 
     def open(self, name: str, width: int, theme: str):
@@ -106,6 +106,9 @@ class Leaf(Opened):
         self.page.set_viewport_size({"width": width, "height": HEIGHT})
         touch = {"enabled": width < WIDE, "maxTouchPoints": 1}
         self.devtools.send("Emulation.setTouchEmulationEnabled", touch)
+        if width != self.width:  # the theme waits 300 ms before it lets keys reach what scrolls
+            self.page.wait_for_timeout(400)
+        self.width = width
 
     def show(self, width: int, theme: str):
         """Show a view. Plotly lays a figure out for the width at loading, so it is loaded again."""

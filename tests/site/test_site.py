@@ -323,6 +323,7 @@ def test_front_page_counts_the_adaptive_attacks(site):
     said = f"TextBugger with one word, {best['gain']:+.1f} points (p = {corrected:.4f})"
     assert said.replace("= 0.", "= .").replace(")", ", corrected)") in text
     assert corrected < 0.05 < len(few) * few["p"].nsmallest(2).iloc[1]
+    assert len(trials) * few["p"].min() > 0.05  # corrected over all
     assert list(trials[trials["shown"]]["trial"]) == ["TextBugger, 1 word"]
     assert list(trials[trials["low"] > 0]["trial"])[1:] == ["P, c = 0.1", "TextFooler"]
 

@@ -58,8 +58,8 @@ def six(pairs: pd.DataFrame) -> Figure:
         end = max(row.share_high, 100)
         plot.text(end + 4, y, f"{row.share:.0f} %", va="center", color=OURS, fontsize=12)
         inside = row.share > 50
-        place, colour = (3, "white") if inside else (row.share_high + 4, INK)
-        plot.text(place, y, UNITS[row.question], va="center", color=colour, fontsize=10)
+        place = 3 if inside else row.share_high + 4
+        plot.text(place, y, UNITS[row.question], va="center", color=INK, fontsize=10)
         names.append(f"{row.question}\nagainst {RIVAL_WAYS[row.question]}")
     plot.axvline(100, color=INK, linestyle="--", linewidth=1.2)
     plot.text(100, -0.62, "the simpler way", ha="center", va="bottom")
