@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from bs4 import BeautifulSoup
 
 BARE, DASH = "no control", "\N{EN DASH}"
-SHORT = 5  # letters of a name that stands above its numbers
 
 
 def read(html: str) -> tuple[list[str], list[list[str]]]:
@@ -31,8 +30,8 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = F
     by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
     table, or else values of its column `control`, each with its number in the last column. Where
     the table has no column for the rows, each of `cells` becomes a row. The highest number of a
-    cell is bold. No control, which is the same along a row, has a column of its own. rows: each of
-    `cells` has a row of its own, no control too, and the highest of a text in a column is bold.
+    cell is bold. rows: each of `cells` has a row of its own, and the highest number with control in
+    a column is bold.
     """
     found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
     for block, line, column, name, number in _entries(html, by, cells):
@@ -40,33 +39,18 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = F
         line_of.setdefault(column, {})[name] = number
     all_lines = [line for lines in found.values() for line in lines.values()]
     columns = list(dict.fromkeys(column for line in all_lines for column in line))
-    bare = not rows and any(BARE in numbers for line in all_lines for numbers in line.values())
     blocks = []
     for block, lines in found.items():
         first = next(iter(next(iter(lines.values())).values()))
-        names = [name for name in ("", *cells) if name in first and (rows or name != BARE)]
+        names = [name for name in ("", *cells) if name in first]
         shown = []
         for line, numbers in lines.items():
             if rows:
-                best = {k: max(map(float, of.values())) for k, of in numbers.items()}
-                for name in names:
-                    own = {k: _bold(of[name], best[k]) for k, of in numbers.items()}
-                    shown.append([f"{line}, {name}", *(own.get(k, DASH) for k in columns)])
+                shown += _a_row_each(line, numbers, names, columns)
                 continue
-            row = [line]
-            if bare:
-                row.append(next(iter(numbers.values()))[BARE])
-            row += [_listed(numbers.get(column), names) for column in columns]
-            shown.append(row)
-        heads = [by[2], *[BARE] * bare, *map(_level, columns)]
-        title, above = block, ""
-        if rows:
-            pass
-        elif max(map(len, names), default=0) <= SHORT:
-            above = _side_by_side(names) if len(names) > 1 else ""
-        elif len(names) > 1:
-            title = f"{block} (in each cell: {', '.join(names)})"
-        blocks.append((title, above, heads, shown))
+            shown.append([line, *(_listed(numbers.get(column), names) for column in columns)])
+        above = "" if rows or len(names) < 2 else _side_by_side(names)
+        blocks.append((block, above, [by[2], *map(_level, columns)], shown))
     return _table(blocks)
 
 
@@ -84,6 +68,22 @@ def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tup
         else:
             for name in cells:
                 yield block, of[by[1]], column, name, of[name]
+
+
+def _a_row_each(
+    line: str, numbers: dict[str, dict[str, str]], names: Sequence[str], columns: Sequence[str]
+) -> Iterator[list[str]]:
+    """A row of numbers for each name, the highest with control of a column in bold."""
+    for name in names:
+        row = [f"{line}, {name}"]
+        for column in columns:
+            of = numbers.get(column)
+            if of is None or name == BARE:
+                row.append(DASH if of is None else of[name])
+                continue
+            best = max(float(number) for other, number in of.items() if other != BARE)
+            row.append(_bold(of[name], best))
+        yield row
 
 
 def _listed(values: dict[str, str] | None, names: Sequence[str]) -> str:
