@@ -211,9 +211,10 @@ def clean_and_attacked(cells: pd.DataFrame) -> Figure:
 def equal_clean(rows: pd.DataFrame) -> Figure:
     """Accuracy under attack of the formula and PMP, a row a clean accuracy that both have.
 
-    rows: columns clean (of both, in %), cost, formula and attacked (of PMP), gain, low and high.
+    rows: columns clean (of both, in %), cost, threshold and price (of PMP, as text), formula and
+    attacked (of PMP), gain, low and high.
     """
-    fig = Figure(figsize=(WIDTH, 0.9 + 0.55 * len(rows)), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 0.9 + 0.68 * len(rows)), layout="constrained")
     plot = fig.subplots()
     words = dict(fontsize=SMALL, color=OURS, va="center")
     side = rows[["formula", "attacked"]].max(axis=None) + 3  # where the numbers stand
@@ -228,7 +229,10 @@ def equal_clean(rows: pd.DataFrame) -> Figure:
     plot.text(first["formula"], -0.26, "formula", **beside)
     plot.text(first["attacked"], -0.26, "PMP", **beside)
     plot.text(side, -0.62, "PMP less formula", fontsize=SMALL, color=INK, va="center")
-    names = [f"both {row.clean:g} % clean\n({row.cost} cost)" for row in rows.itertuples()]
+    names = []
+    for row in rows.itertuples():
+        of_pmp = f"{row.cost} cost,\n{row.threshold} %, c = {row.price}"
+        names.append(f"both {row.clean:g} % clean\n{of_pmp}")
     plot.set_yticks(range(len(rows)), names, fontsize=WORDS)
     plot.set(xlim=(24, side + 19), ylim=(len(rows) - 0.45, -0.95), xticks=(30, 40, 50))
     plot.grid(visible=False)
