@@ -23,14 +23,14 @@ from pidbook.figures import (
 
 MIDDLE = dict(ha="center", va="center")
 BARE = dict(color=INK, linestyle="--", linewidth=2)  # the bare model
-TIMED = {"P-D": "P-D control", "PMP": "the search"}
+TIMED = {"P-D": "P-D control", "PMP": "PMP"}
 ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 # --- Table 5 ------------------------------------------------------------------------------------
 
 
 def table_five(rows: Sequence[Mapping]) -> Figure:
-    """Times of P-D control and of the search, the paper's and ours; a row a model."""
+    """Times of P-D control and of PMP, the paper's and ours; a row a model."""
     fig = page(3.3)
     places = np.arange(len(rows))
     plots = fig.subplots(1, 2, sharey=True)
