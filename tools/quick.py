@@ -25,7 +25,7 @@ PLOTLY, SVG = "application/vnd.plotly.v1+json", "image/svg+xml"
 
 
 def headline() -> str:
-    """The picture of the README and of the front page: what is left once the attacker looks."""
+    """The picture of the README and of the front page: what the adaptive attack leaves."""
     cells = nbformat.read(CHAPTER, as_version=4).cells
     tagged = next(cell for cell in cells if "headline" in cell.metadata.get("tags", ()))
     return tagged.outputs[0].data[SVG]

@@ -101,19 +101,19 @@ def write_pictures(app, error) -> None:
 
 
 def preview(target: Path) -> None:
-    """1200 by 630 pixels: what the control gains, and what is left when the attacker sees it."""
+    """1200 by 630 pixels: what the control gains, and what the adaptive attack leaves of it."""
     from matplotlib.figure import Figure
 
     from pidbook.evaluation.results import read_result
 
     values = [gain for gain, _ in before_and_after(read_result(RESULTS / TRIAL))]
     fig = Figure(figsize=(12, 6.3), dpi=100, facecolor="#fbfcfd", layout="none")
-    title = "A transformer that heals itself, until the attacker looks"
+    title = "A transformer that heals itself, until the attack adapts"
     fig.text(0.06, 0.86, title, fontsize=27, weight="bold", color="#1f2328")
     what = "Points of accuracy that the paper's control gains under TextFooler (SNLI, MiniLM)"
     fig.text(0.06, 0.77, what, fontsize=17, color="#4f5761")
     plot = fig.add_axes([0.06, 0.08, 0.88, 0.62])
-    names = "attacker has not\nseen the control", "attacker sees\nthe control"
+    names = "transfer attack", "adaptive attack"
     for k, (value, name, colour) in enumerate(zip(values, names, (OURS, ATTACKER), strict=True)):
         plot.barh(k, value, 0.55, color=colour)
         plot.text(-0.5, k, name, ha="right", va="center", fontsize=19, color="#1f2328")

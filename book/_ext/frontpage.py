@@ -154,16 +154,20 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
     plot.set_xlim(-13, 24)
     plot.grid(axis="y", visible=False)
     plot.set_xlabel("gain of the control, in points")
-    out = StringIO()
-    fig.savefig(out, format="svg", metadata={"Date": None})
-    alt = "Gains under adaptive attacks, all near zero, in the table below as numbers"
-    cell = {"mystnb": {"image": {"alt": alt}}}
     rows = [
         {"": f"{labels[row.group]}: {row.trial}", "gain": printed(row.gain, row.low, row.high)}
         for row in trials.itertuples()
     ]
     shown = numbers(rows, "In points, with 95 % intervals", folded=True).html
-    return f"{svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))}{shown}"
+    return as_box(fig, "Gains under adaptive attacks, all near zero") + shown
+
+
+def as_box(fig, alt: str) -> str:
+    """HTML of a figure whose numbers stand in a table beneath."""
+    out = StringIO()
+    fig.savefig(out, format="svg", metadata={"Date": None})
+    cell = {"mystnb": {"image": {"alt": f"{alt}, in the table below as numbers"}}}
+    return svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))
 
 
 def points(change) -> tuple[float, float, float]:
@@ -223,17 +227,15 @@ def forest(
             text += f" {label}" if y < 0.5 else ""
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
     fig.set_size_inches(5.6, 1.6 + 0.35 * sum(map(len, groups.values())))
-    out = StringIO()
-    fig.savefig(out, format="svg", metadata={"Date": None})
-    cell = {"mystnb": {"image": {"alt": "Gains over no control, in the table below as numbers"}}}
     rows = []
     for name in next(iter(gains.values())):
         row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in beside.items()}
         row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
         pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
         rows.append(row | {"pairs": ", ".join(pairs)})
-    svg = svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))
-    return svg, numbers(rows, "In points, with 95 % intervals", folded=True).html
+    return as_box(fig, "Gains over no control"), numbers(
+        rows, "In points, with 95 % intervals", folded=True
+    ).html
 
 
 def setup(app):

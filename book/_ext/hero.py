@@ -37,7 +37,7 @@ class Hero(SphinxDirective):
 
 
 def on_same_pairs(trial: dict) -> list:
-    """Right answers to text as written, attacked, attacked under control, and by who sees it."""
+    """Right answers to text as written, attacked, attacked under control, and attacked adaptively."""
     from pidbook.evaluation import ADAPTIVE, answers  # slow to import
 
     kinds = ("none", "clean"), ("none", RECIPE), (PD, RECIPE), (PD, ADAPTIVE + RECIPE)
@@ -46,7 +46,7 @@ def on_same_pairs(trial: dict) -> list:
 
 
 def before_and_after(trial: dict) -> list[tuple[float, str]]:
-    """Points that the paper's control gains on the same pairs: transferred texts, who sees it."""
+    """Points that the paper's control gains on the same pairs: in transfer, and under the adaptive attack."""
     from pidlib.evaluation import compare  # slow to import
 
     _, bare, *under = on_same_pairs(trial)
@@ -63,7 +63,7 @@ def pushed(trial: dict, n: int) -> tuple[float, str]:
 
 
 def turn(trial: dict) -> str:
-    """What the control gains, what a random push does, and what the attacker who sees it leaves."""
+    """What the control gains, what a random push does, and what the adaptive attack leaves."""
     clean, bare, held, seen = on_same_pairs(trial)
     before, after = before_and_after(trial)
     cards = {

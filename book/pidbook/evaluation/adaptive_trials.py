@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pidbook.evaluation.beside_paper import measured, with_fewer_words
+from pidbook.evaluation.beside_paper import RECIPES, TEXTS, measured, with_fewer_words
 from pidbook.evaluation.judged import judged
 from pidbook.evaluation.law_results import law_gains
 from pidlib.evaluation import holm
 
 CONTROL = "P-D 99 %"
 PAIRS = 1000  # of SNLI, under all four attacks
-ATTACKS = {"a2t": "A2T", "pso": "PSO", "textbugger": "TextBugger", "textfooler": "TextFooler"}
 WORDS = {"1 word": 1, "2 words": 2, "3 words": 3}
 LARGER = {
     "MPNet, SNLI": ("trial-snli-test-mpnet-nli", CONTROL),
@@ -63,10 +62,12 @@ def _adaptive(trial: Mapping[str, Any], control: str, rows: int | None = None) -
 
 def _valid(validity: Mapping[str, Any], trial: Mapping[str, Any]) -> pd.DataFrame:
     rows = []
-    for attack, text in ATTACKS.items():
+    for attack in RECIPES:
         of_control = judged(validity, trial, CONTROL, attack)[1]
         gain = of_control - judged(validity, trial, "none", attack)[1]
         low, high = np.percentile(gain[1:], [2.5, 97.5])
-        surely = np.percentile(gain[1:], 2.5 / len(ATTACKS)) > 0  # Bonferroni's correction
-        rows.append({"trial": text, "gain": gain[0], "low": low, "high": high, "shown": surely})
+        surely = np.percentile(gain[1:], 2.5 / len(RECIPES)) > 0  # Bonferroni's correction
+        rows.append(
+            {"trial": TEXTS[attack], "gain": gain[0], "low": low, "high": high, "shown": surely}
+        )
     return pd.DataFrame(rows)
