@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from bookassets import svg_box
 from contents import RESULTS
 
 
@@ -35,3 +38,11 @@ def named(lines: list[str]) -> tuple[dict[str, str], str]:
     """The lines `name: what to call it` of a body, and the caption after the empty line."""
     names, _, text = "\n".join(lines).partition("\n\n")
     return dict(line.split(": ", 1) for line in names.splitlines()), text
+
+
+def as_box(fig, alt: str) -> str:
+    """HTML of a figure whose numbers stand in a table beneath."""
+    out = StringIO()
+    fig.savefig(out, format="svg", metadata={"Date": None})
+    cell = {"mystnb": {"image": {"alt": f"{alt}, in the table below as numbers"}}}
+    return svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
-from types import SimpleNamespace
 
 import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from bookassets import svg_box
-from bookfigures import captioned, named, recorded
+from bookfigures import as_box, captioned, named, recorded
 from contents import table
 from provenance import box
 
@@ -160,14 +157,6 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
     ]
     shown = numbers(rows, "In points, with 95 % intervals", folded=True).html
     return as_box(fig, "Gains under adaptive attacks, all near zero") + shown
-
-
-def as_box(fig, alt: str) -> str:
-    """HTML of a figure whose numbers stand in a table beneath."""
-    out = StringIO()
-    fig.savefig(out, format="svg", metadata={"Date": None})
-    cell = {"mystnb": {"image": {"alt": f"{alt}, in the table below as numbers"}}}
-    return svg_box(SimpleNamespace(string=out.getvalue(), cell_metadata=cell))
 
 
 def points(change) -> tuple[float, float, float]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from bookassets import PLOTLY, alt, plotly_box, svg_box
-from bookfigures import caption
+from bookfigures import as_box, caption, captioned
 from contents import in_toc
 from printed import in_blocks, turned
 
@@ -91,6 +92,73 @@ class FromChapter(SphinxDirective):
         return html
 
 
+class Radars(SphinxDirective):
+    """The radar plots of all models, side by side, from the cell with a tag; the body captions them.
+
+    Options `data` and `training` are what the lists of that cell choose.
+    """
+
+    required_arguments = 1
+    has_content = True
+    option_spec = dict(data=directives.unchanged_required, training=directives.unchanged_required)
+
+    def run(self):
+        ((path, cell),) = tagged()[self.arguments[0]]
+        self.env.note_dependency(str(path))
+        (spec,) = (of["data"][PLOTLY] for of in cell.outputs if PLOTLY in of.get("data", {}))
+        ours, *theirs = [step["label"] for step in spec["layout"]["sliders"][0]["steps"]]
+        choice = [self.options["data"], self.options["training"]]
+        plots = {model: chosen(spec, [model, *choice])["data"] for model in (*theirs, ours)}
+        return [captioned(self, radars(plots), "\n".join(self.content))]
+
+
+def radars(plots: dict[str, list[dict]]) -> str:
+    """HTML of the outlines of each model, traces of plotly, in a plot of its own."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from pidbook.figures import use_book_style
+
+    use_book_style()
+    with rc_context({"font.size": 11.5}):
+        fig = Figure(figsize=(5.6, 7.4), layout="constrained")
+        panels = fig.subplots(3, 2).flat
+    for panel, (model, traces) in zip(panels, plots.items(), strict=False):
+        _radar(panel, traces)
+        panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
+    key = fig.axes[len(plots)]
+    key.axis("off")
+    key.legend(*panel.get_legend_handles_labels(), loc="center", handlelength=1.5)
+    return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}")
+
+
+def _radar(panel, traces: list[dict]) -> None:
+    """Outlines about a centre, the first corner on top, on two rings."""
+    from pidbook.figures import INK
+
+    names = traces[0]["theta"]
+    turns = np.linspace(0, 2 * np.pi, len(names))
+    corners = np.stack([np.sin(turns), np.cos(turns)])
+    for ring in (50, 100):
+        panel.plot(*(ring * corners), color=INK, linewidth=0.4, alpha=0.6)
+    for x, y in corners.T[:-1]:
+        panel.plot([0, 100 * x], [0, 100 * y], color=INK, linewidth=0.4, alpha=0.6)
+    for name, (x, y) in zip(names[:-1], corners.T, strict=False):
+        look = dict(ha="center", va="bottom" if y > 0 else "top", fontsize=10.5)
+        panel.text(112 * x, 105 * y, name, **look)
+    for trace in traces:
+        if trace["r"][0] is None:  # not measured
+            continue
+        outline, line = trace["r"] * corners, trace["line"]
+        panel.plot(
+            *outline, color=line["color"], linewidth=0.5 * line["width"], label=trace["name"]
+        )
+        if trace["fill"] == "toself":
+            panel.fill(*outline, color=line["color"], alpha=0.12, linewidth=0)
+    panel.set(aspect="equal", xlim=(-140, 140), ylim=(-105, 115))
+    panel.axis("off")
+
+
 def breakable(html: str) -> str:
     """Long names of a table may break, on a telephone."""
     return re.sub(r">(Text|Distil)(?=[A-Z][A-Za-z]+<)", r">\1&shy;", html)
@@ -137,4 +205,5 @@ def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:
 
 def setup(app):
     app.add_directive("from-chapter", FromChapter)
+    app.add_directive("radars", Radars)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
