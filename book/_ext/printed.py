@@ -29,7 +29,8 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = F
 
     by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
     table, or else values of its column `control`, each with its number in the last column. Where
-    the table has no column for the rows, each of `cells` becomes a row. The highest number of a
+    the table has no column for the rows, each of `cells` becomes a row, and where it has none for the
+    columns, each becomes a column. The highest number of a
     cell is bold. rows: each of `cells` has a row of its own, and the highest number with control in
     a column is bold.
     """
@@ -59,8 +60,11 @@ def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tup
     heads, rows = read(html)
     for row in rows:
         of = dict(zip(heads, row, strict=True))
-        block, column = of[by[0]], of[by[2]]
-        if by[1] not in of:
+        block, column = of[by[0]], of.get(by[2])
+        if column is None:
+            for name in cells:
+                yield block, of[by[1]], name, "", of[name]
+        elif by[1] not in of:
             for name in cells:
                 yield block, name, column, "", of[name]
         elif "control" in of:

@@ -345,6 +345,8 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
         counted.append(told[0])
     unchanged = sum(n for kinds, n in said.items() if "C" not in kinds)
     assert counted == [passed, unchanged, same]
+    a_pair = [f"{counted[k] / swapped[key].sum():.1f}" for k, key in ((2, "read"), (0, "judged"))]
+    assert f"has fewer swaps, {a_pair[0]} in place of {a_pair[1]}" in text
     for key in ("judged", "not changed"):
         pair = compare(answers(result, "none", key), answers(result, "strict encoding", key))
         low, high = pair.interval()
