@@ -51,7 +51,8 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = F
                 continue
             shown.append([line, *(_listed(numbers.get(column), names) for column in columns)])
         above = "" if rows or len(names) < 2 else _side_by_side(names)
-        blocks.append((block, above, [by[2], *map(_level, columns)], shown))
+        title = f"{block} {by[0]}" if block.isdecimal() else block
+        blocks.append((title, above, [by[2], *map(_level, columns)], shown))
     return _table(blocks)
 
 

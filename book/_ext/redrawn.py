@@ -26,6 +26,7 @@ FOLD = re.compile(
 )
 TITLED = '<p class="book-table-title">{}</p>{}'
 LONGEST = 24  # rows of a table that is opened
+GREY = "0.55"  # of the bare model in a radar plot, in both themes
 
 
 class FromChapter(SphinxDirective):
@@ -150,11 +151,10 @@ def _radar(panel, traces: list[dict]) -> None:
         if trace["r"][0] is None:  # not measured
             continue
         outline, line = trace["r"] * corners, trace["line"]
-        panel.plot(
-            *outline, color=line["color"], linewidth=0.5 * line["width"], label=trace["name"]
-        )
+        colour = GREY if line["color"] == INK else line["color"]
+        panel.plot(*outline, color=colour, linewidth=0.5 * line["width"], label=trace["name"])
         if trace["fill"] == "toself":
-            panel.fill(*outline, color=line["color"], alpha=0.12, linewidth=0)
+            panel.fill(*outline, color=colour, alpha=0.12, linewidth=0)
     panel.set(aspect="equal", xlim=(-140, 140), ylim=(-105, 115))
     panel.axis("off")
 
