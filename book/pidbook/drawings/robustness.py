@@ -44,10 +44,14 @@ def radars(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]])
 
 
 def radar_table(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]]) -> Table:
-    """Accuracies of the outlines that are shown first, open."""
-    (model, data, training), outlines = next(iter(frames.items()))
-    rows = [{"": name} | dict(zip(TEXTS, cells, strict=True)) for name, cells in outlines.items()]
-    return table(rows, f"{model} on {data}, {training} training: accuracy in %", 1, folded=False)
+    """Accuracies of the outlines that are shown first, and of the next model's beside, open."""
+    model, data, training = next(iter(frames))
+    other = next(name for name, *_ in frames if name != model)
+    rows = []
+    for who in (model, other):
+        for name, cells in frames[who, data, training].items():
+            rows.append({"model": who, "": name} | dict(zip(TEXTS, cells, strict=True)))
+    return table(rows, f"{data}, {training} training: accuracy in %", 1, folded=False)
 
 
 # --- Two pairs ------------------------------------------------------------------------------------
@@ -166,7 +170,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
         theirs = published[published["training"] == training]
         for text, rows in theirs.groupby("text"):
             y = [TEXTS.index(text) + 0.22] * len(rows)
-            look = dict(marker="o", markersize=5, fillstyle="none", linewidth=1.2)
+            look = dict(marker="D", markersize=4.5, fillstyle="none", linewidth=1.2)
             panel.plot(rows["gain"], y, color=PAPER, label="the paper's four models", **look)
         for row in ours[ours["training"] == training].itertuples():
             y = TEXTS.index(row.text) - 0.1
@@ -193,9 +197,10 @@ def _above(panel: Axes, y: float, row) -> None:
     panel.text(x, y - 0.08, signed(row.gain), color=OURS, ha=ha, va="bottom", fontsize=10.5)
 
 
-def arrows(base: float, controlled: float) -> str:
-    """Accuracy without control and with it, in two digits as the paper prints it."""
-    return f"{base:.2f} \N{RIGHTWARDS ARROW} {controlled:.2f}"
+def arrows(who: str, cell) -> str:
+    """Accuracy without control and with it, in two digits where the paper prints it, else in one."""
+    digits = 1 if "ours" in who else 2
+    return f"{cell.base:.{digits}f} \N{RIGHTWARDS ARROW} {cell.controlled:.{digits}f}"
 
 
 def accuracy_tables(published: pd.DataFrame, ours: pd.DataFrame, data: str) -> list[Table]:
@@ -214,18 +219,18 @@ def _models(accuracy: pd.DataFrame) -> list[dict[str, str]]:
     for model, cells in accuracy.groupby("model", sort=False):
         row = {"model": model}
         for cell in cells.itertuples():
-            row[cell.text] = arrows(cell.base, cell.controlled)
+            row[cell.text] = arrows(model, cell)
         rows.append(row)
     return rows
 
 
 def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
-    """Our gains with their intervals and words; the first column says of which training, or model."""
+    """Our gains, intervals and verdicts; the first column says of which training, or model."""
     rows = []
     for row in ours.itertuples():
         cells = {by: getattr(row, by), "text": row.text, "n": f"{int(row.n):,}"}
         cells["gain, points"] = with_interval(row.gain, row.low, row.high)
-        rows.append(cells | {"won": int(row.won), "lost": int(row.lost), "word": row.answer})
+        rows.append(cells | {"won": int(row.won), "lost": int(row.lost), "verdict": row.answer})
     return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
 
 
@@ -264,7 +269,7 @@ def anli_tables(gains: pd.DataFrame) -> list[Table]:
     for who, rows in gains.groupby("who", sort=False):
         row = {"accuracy in %": who}
         for cell in rows.itertuples():
-            row[cell.round] = arrows(cell.base, cell.controlled)
+            row[cell.round] = arrows(who, cell)
             gain = with_interval(cell.gain, cell.low, cell.high)
             listed.append({"": who, "round": cell.round, "gain": gain})
         shown.append(row)
@@ -293,7 +298,7 @@ def decoders(accuracy: pd.DataFrame, chance: float) -> Figure:
             panel.plot(row.controlled, y, "o", color=colour, markersize=8)
             change = signed(row.gain, 0)
             panel.text(137, y, change, color=colour, fontsize=12, ha="right", va="center")
-        panel.set_title(model, fontsize=12)
+        panel.set_title(model, fontsize=11.5)
         panel.set(xlim=(-5, 139), ylim=(4.5, -0.5), xticks=[0, 50, 100])
         panel.set_yticks(range(len(TEXTS)), TEXTS)
         panel.tick_params(labelsize=11.5, labelbottom=True)
@@ -310,9 +315,9 @@ def decoders(accuracy: pd.DataFrame, chance: float) -> Figure:
 
 
 def decoders_table(accuracy: pd.DataFrame) -> Table:
-    """Accuracies of the decoders, open."""
+    """Accuracies of the decoders, folded."""
     title = "Decoders: accuracy in %, bare \N{RIGHTWARDS ARROW} controlled"
-    return table(_models(accuracy), title, folded=False)
+    return table(_models(accuracy), title, folded=True)
 
 
 # --- Bars -----------------------------------------------------------------------------------------
@@ -426,5 +431,5 @@ def headline_table(*gains: pd.DataFrame) -> Table:
         row = {"": cells[0].text}
         for name, of in zip(HEADLINE, cells, strict=True):
             row[name] = with_interval(of.gain, of.low, of.high)
-        rows.append(row | {"word, adaptive": cells[-1].answer})
+        rows.append(row | {"verdict, adaptive": cells[-1].answer})
     return table(rows, "Gains in points, with 95 % intervals", folded=True)
