@@ -39,10 +39,12 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
         ours = [row[f"{kind}, ours"] for row in rows]
         plot.plot(paper, places - 0.16, "D", color=PAPER, markersize=6.5, label="the paper")
         plot.plot(ours, places + 0.16, "o", color=OURS, markersize=7, label="ours")
+        ends = ([row[f"{kind}, {end}"] for row in rows] for end in ("low", "high"))
+        plot.hlines(places + 0.16, *ends, color=OURS, linewidth=2, alpha=0.5)
         plot.axvline(1, zorder=0, **BARE | {"linewidth": 1.2})
         plot.set_title(name)
         plot.grid(visible=False)
-    plots[0].set(xlim=(0.98, 1.09), xticks=(1, 1.02, 1.04, 1.06, 1.08))
+    plots[0].set(xlim=(0.965, 1.11), xticks=(1, 1.05, 1.1))
     longest = np.nanmax(
         [10, *(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))]
     )
@@ -205,10 +207,10 @@ def profile(theorem: np.ndarray, controlled: np.ndarray, free: np.ndarray) -> Fi
     text = f"{end / foretold:.1f} times\n({times.min():.1f} to {times.max():.1f})"
     plot.text(last + 0.45, (end + foretold) / 2, text, va="center")
     bold = dict(weight="bold", ha="right", va="center")
-    near = (last - 1.4, controlled[:, [-3, -2]].mean() - 0.08)
-    _leader(plot, "with P control", near, (last - 2.3, 0.9 * controlled.max()), OURS)
+    near = (last - 1, controlled[:, -2].mean())
+    _leader(plot, "with P control", near, (last - 0.1, 0.45 * controlled.max()), OURS)
     near = (last - 0.5, free[:, -2:].mean())
-    _leader(plot, "bare model, dashed", near, (last - 2.3, 0.74 * controlled.max()), INK)
+    _leader(plot, "bare model, dashed", near, (last - 2.3, 0.9 * controlled.max()), INK)
     plot.text(last, foretold - 0.6, "Theorem 1", color=PAPER, **bold)
     plot.set(xticks=states, xlim=(-0.15, last + 1.75), ylim=(0, 1.02 * controlled.max()))
     plot.set(xlabel="state (after so many blocks)", ylabel="error of the states, per token")
@@ -309,7 +311,7 @@ def returned(
         plot.fill_between(states, held, bare, held <= bare, color=colour, **shade)
         plot.plot(bare, **BARE)
         plot.plot(held, mark, color=colour, markersize=5, linewidth=2)
-        plot.text(5.0, 97, "bare model", color=INK, ha="right")
+        _leader(plot, "bare model", (5.8, bare[-2:] @ (0.2, 0.8)), (4.8, 97), INK)
         _leader(plot, "farther", (3, (bare[3] + held[3]) / 2), (3.4, 62), LOSS)
         _leader(plot, "nearer", (5.75, bare[-1] * 0.8), (4.6, 79), colour)
         plot.set(xticks=states, ylim=(0, 118), xlim=(-0.3, len(bare) - 0.6))

@@ -164,14 +164,14 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 
 # --- Table 4: formula or search -----------------------------------------------------------------
 
-BESIDE = {  # of the words: points from their mark, by threshold
+BESIDE = {  # of the words at the ends of a line: points from their mark, by threshold
     "paper": {
-        "formula": {99: (7, 1), 95: (-32, 3), 90: (-33, 1), 85: (7, -6)},
-        "PMP": {99: (7, -9), 95: (7, 1), 90: (3, -14), 85: (-33, -5)},
+        "formula": {99: (7, 1), 85: (7, -6)},
+        "PMP": {99: (7, -9), 85: (2, -15)},
     },
     "ours": {
-        "formula": {99: (-30, -8), 95: (-33, -5), 90: (-33, 1), 85: (-10, -16)},
-        "PMP": {99: (7, -4), 95: (7, -4), 90: (7, -6), 85: (7, 0)},
+        "formula": {99: (-30, -8), 85: (-10, -16)},
+        "PMP": {99: (7, -4), 85: (7, 0)},
     },
 }
 
