@@ -46,11 +46,11 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def gains_table(gains: pd.DataFrame, caption: str) -> Table:
-    """Gains with intervals, the word that they earn, and the pairs: a line a row of the frame."""
+    """Gains with intervals, verdicts and numbers of pairs: a line a row of the frame."""
     rows = []
     for of in gains.to_dict("records"):
         row = {key: of[key].replace("\n", " ") for key in ("defence", "text")}
-        row |= {"points": _interval(of), "word": of["answer"], "pairs": f"{of['n']:,}"}
+        row |= {"points": _interval(of), "verdict": of["answer"], "pairs": f"{of['n']:,}"}
         rows.append(row)
     return table(rows, caption, folded=True)
 
@@ -68,6 +68,7 @@ def columns_table(
 PLACES = {  # of a name, in points from its mark; elsewhere above it, to the right
     "paper's control": (-9, -28, "right"),
     "spelling corrector": (-9, 9, "right"),
+    "synonym encoding": (9, 12, "left"),
 }
 
 
