@@ -76,8 +76,8 @@ def sweep() -> Figure:
         here = 3.5 * t
         plus = here + 1.15
         layer = here + 2.3
-        _box(plot, layer, 2, f"$F_{t}$", INK)
-        _box(plot, layer, 0, rf"$F_{t}^{{\prime\top}}$", OURS)
+        _box(plot, layer, 2, rf"$\theta_{t}$", INK)
+        _box(plot, layer, 0, rf"$\theta_{t}^{{\top}}$", OURS)
         for y, ink in ((2, INK), (0, OURS)):
             plot.plot(plus, y, "o", color=ink, fillstyle="none", markersize=13)
             _put(plot, plus, y, "+", ink, fontsize=12)
@@ -91,7 +91,7 @@ def sweep() -> Figure:
         _put(plot, plus, 3.4, f"$u_{t}$", fontsize=14)
         _arrow(plot, (plus, 3.05), (plus, 2.4), INK)
         _arrow(plot, (plus, 1.6), (plus, 0.4), OURS)
-        _put(plot, plus + 0.65, 1, "wish", OURS)
+        _put(plot, plus + 0.75, 1, rf"$-Q_{t}\,v_{t}$", OURS, fontsize=13)
         _put(plot, here, -1.25, rf"$c\,u_{t} - p_{t}$", fontsize=13)
         _arrow(plot, (here, -0.35), (here, -0.85), OURS)
     plot.set_axis_off()
