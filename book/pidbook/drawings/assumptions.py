@@ -276,11 +276,11 @@ def bend(errors: Mapping[str, float]) -> Figure:
 
 
 def bend_table(medians: Mapping[str, Ends], wins: Mapping[str, Mapping[str, int]]) -> Table:
-    """Median errors at each scale, and in how many networks a law beats P by formula."""
+    """Median errors at each scale, and in how many networks a law beats P only by formula."""
     rows = []
     for scale, ends in medians.items():
         for law, (on_clean, perturbed) in ends.items():
             row = {"C, B times": scale, "law": law, "perturbed": perturbed, "clean": on_clean}
             rows.append(row | {"wins of 8": wins[scale][law]})
-    title = "Errors after the last layer; wins: networks where a law has less than P by formula"
+    title = "Errors after the last layer; wins: networks with less than P only by formula"
     return table(rows, title, 2, folded=True)
