@@ -46,8 +46,8 @@ def curve_and_plane(
     plot.set_box_aspect((1, 1, 0.75), zoom=1.45)
     names = {
         "— clean set": (0.01, BENT),
-        "▲ measured states": (0.24, STATES),
-        "■ best plane": (0.56, FLAT),
+        "▲ measured states": (0.22, STATES),
+        "■ best plane": (0.53, FLAT),
         "— what it loses": (0.77, OFF),
     }
     for name, (x, colour) in names.items():
@@ -145,7 +145,7 @@ def energy_lost(
 ) -> go.Figure:
     """Share of the energy lost by directions kept, with a slider over the bend."""
     frames = {}
-    held = f"{100 * (1 - limit):g} % held"
+    held = f"{100 * (1 - limit):g} % kept"
     for bend, lost in measured.items():
         ring = [[ranks[bend]], [lost[ranks[bend]]]]  # the first r that loses no more
         lines = {"formula": formula[bend], "measured": lost, held: ring}
