@@ -47,7 +47,7 @@ def curve_and_plane(
     names = {
         "— clean set": (0.01, BENT),
         "▲ measured states": (0.22, STATES),
-        "■ best plane": (0.53, FLAT),
+        "■ best plane": (0.54, FLAT),
         "— what it loses": (0.77, OFF),
     }
     for name, (x, colour) in names.items():
