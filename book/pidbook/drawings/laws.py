@@ -164,6 +164,7 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 
 # --- Table 4: formula or search -----------------------------------------------------------------
 
+STYLES = {"formula": "o-", "PMP": "D--", "formula × 0.72": "s:"}
 BESIDE = {  # of the words at the ends of a line: points from their mark, by threshold
     "paper": {
         "formula": {99: (7, 1), 85: (7, -6)},
@@ -172,6 +173,7 @@ BESIDE = {  # of the words at the ends of a line: points from their mark, by thr
     "ours": {
         "formula": {99: (-30, -8), 85: (-10, -16)},
         "PMP": {99: (7, -4), 85: (7, 0)},
+        "formula × 0.72": {99: (5, 4), 85: (5, 2)},
     },
 }
 
@@ -189,10 +191,8 @@ def clean_and_attacked(cells: pd.DataFrame) -> Figure:
         who, colour = ("ours", OURS) if "ours" in model else ("paper", PAPER)
         for control, places in BESIDE[who].items():
             line = cells.loc[model, control]
-            style = "D--" if control == "PMP" else "o-"
-            plot.plot(
-                line["clean"], line["attacked"], style, color=colour, markersize=5.5, label=control
-            )
+            look = dict(color=colour, markersize=5.5, label=control)
+            plot.plot(line["clean"], line["attacked"], STYLES[control], **look)
             for threshold, place in places.items():
                 plot.annotate(f"{threshold} %", line.loc[threshold], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
