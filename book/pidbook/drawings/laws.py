@@ -173,7 +173,7 @@ BESIDE = {  # of the words at the ends of a line: points from their mark, by thr
     "ours": {
         "formula": {99: (-30, -8), 85: (-10, -16)},
         "PMP": {99: (7, -4), 85: (7, 0)},
-        "formula × 0.72": {99: (5, 4), 85: (5, 2)},
+        "formula × 0.72": {99: (7, -4), 85: (6, 2)},
     },
 }
 
@@ -200,7 +200,8 @@ def clean_and_attacked(cells: pd.DataFrame) -> Figure:
         plot.annotate("bare model", bare, (8, -15), ha="right", color=INK, **words)
         plot.set_title(model, fontsize=WORDS, loc="left")
         plot.grid(visible=False)
-        plot.legend(loc="lower left", fontsize=SMALL, frameon=False, handlelength=2.4)
+        place = dict(loc="lower left", bbox_to_anchor=(0, 0.09))
+        plot.legend(**place, fontsize=SMALL, frameon=False, handlelength=2.4)
     plots[0].set(ylim=(17, 59), xlim=(30, 104))
     plots[-1].set(xlim=(48, 94))
     fig.supxlabel("accuracy on clean text, %: to the right is better", fontsize=WORDS)
