@@ -163,26 +163,21 @@ def conceptors_table(
 # --- On a transformer ---------------------------------------------------------------------------
 
 
-def removed(free: np.ndarray, arrives: np.ndarray, left: np.ndarray, clean: np.ndarray) -> Figure:
-    """Change of a state by typos, (T,) each: without control, as it arrives, after its own map."""
+def removed(free: np.ndarray, left: np.ndarray, clean: np.ndarray) -> Figure:
+    """Change of a state, (T,) each: by typos, without control and with it, and of clean text."""
     fig, plot = page_and_plot(4.0, xlabel="state", ylabel="change of a state, in spreads")
     states = range(len(free))
     last = len(free) - 1
     plot.plot(states, free, "o--", color=INK)
-    plot.plot(states, arrives, "-", color=ESTIMATE, linewidth=1.2)
     plot.plot(states, left, "s-", color=ESTIMATE)
     plot.plot(states, clean, "^-", color=LOSS)
-    plot.fill_between(states, left, arrives, color=ESTIMATE, alpha=0.3, linewidth=0)
     for t in (0, last):
         plot.text(t, free[t] + 0.025, f"{free[t]:.2f}", color=INK, ha="center")
         plot.text(t, left[t] - 0.055, f"{left[t]:.2f}", color=ESTIMATE, ha="center")
         plot.text(t, clean[t] - 0.055, f"{clean[t]:.2f}", color=LOSS, ha="center")
     bold = dict(weight="bold", ha="right")
-    plot.text(3.7, free[3] + 0.09, "without control", color=INK, **bold)
-    plot.text(3.9, left[2] - 0.08, "after its own map", color=ESTIMATE, **bold)
-    lead = dict(arrowstyle="-", color=ESTIMATE, linewidth=1, shrinkA=0, shrinkB=2)
-    look = dict(color=ESTIMATE, weight="bold", ha="center", arrowprops=lead)
-    plot.annotate("as it arrives", (1, arrives[1]), (1, free[1] + 0.09), **look)
+    plot.text(3.7, free[3] + 0.09, "typos, without control", color=INK, **bold)
+    plot.text(3.9, left[2] - 0.08, "typos, with the maps", color=ESTIMATE, **bold)
     plot.text(3.9, clean[3] - 0.07, "clean text is moved", color=LOSS, **bold)
     plot.set(xlim=(-0.3, last + 0.3), ylim=(0, 0.7), xticks=states)
     plot.grid(axis="x", visible=False)
