@@ -14,7 +14,7 @@ LOOKS = {
     "trained push": (ESTIMATE, "o"),
     "another text's push": (NOISE, "o"),
     "turned at random": (NOISE, "o"),
-    "corrector": (INK, "s"),
+    "spelling corrector": (INK, "s"),
 }
 
 
