@@ -92,7 +92,7 @@ def idea_table(cases: Mapping[str, Mapping]) -> Table:
 def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figure:
     """Shares kept by direction, (d,) each, the first `on` of them in the subspace.
 
-    share: what the best P term keeps off the subspace under the uneven perturbations.
+    share: what the best P keeps off the subspace under the uneven perturbations.
     """
     fig = page(3.9)
     left, right = fig.subplots(1, 2, sharey=True)
@@ -104,7 +104,7 @@ def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figu
         plot.axvline(on + 0.5, color=INK, linestyle="--", linewidth=1.2)
         plot.set_xticks([(1 + on) / 2, (on + 1 + last) / 2], ["on the\nsubspace", "off it"])
         plot.grid(axis="x", visible=False)
-    left.set_title("even perturbations:\nthe best P term", color=OURS)
+    left.set_title("even perturbations:\nthe best P", color=OURS)
     right.set_title("uneven perturbations:\nthe best estimate", color=ESTIMATE)
     middle = (on + 1 + last) / 2
     left.text(middle, even[-1] + 0.02, f"{even[-1]:.2f}", ha="center", color=OURS)
