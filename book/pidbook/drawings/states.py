@@ -41,7 +41,7 @@ def _states(plot: Axes, count: int) -> None:
 def spectra(
     held: np.ndarray, ranks: Sequence[int], threshold: float, shown: Sequence[int] = (0, 3, 5)
 ) -> Figure:
-    """Energy left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
+    """Squared length left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
     width = held.shape[1]
     left = 100 * (1 - threshold)
     fig, plot = page_and_plot(4.0, xlim=(0, width), ylim=(0.12, 100), yscale="log")
@@ -57,7 +57,7 @@ def spectra(
         plot.plot(range(1, width), line, dash, color=colour, linewidth=2.4)
         plot.text(24, line[21], f"$x_{t}$", color=colour, va="bottom", fontsize=12.5)
     _names_of_dots(plot, {t: int(ranks[t]) for t in shown}, left, colour)
-    plot.set(xlabel=f"directions kept, of {width}", ylabel="energy left outside, %")
+    plot.set(xlabel=f"directions kept, of {width}", ylabel="squared length left outside, %")
     plot.set_yticks([0.2, 1, 10, 100], ["0.2", "1", "10", "100"])
     return fig
 
@@ -83,13 +83,15 @@ def _names_of_dots(plot: Axes, ranks: Mapping[int, int], height: float, colour: 
 
 
 def spectra_table(held: np.ndarray, ranks: Sequence[int], threshold: float) -> Table:
-    """Share of the energy by directions kept, and the rank, a state a row."""
+    """Share of the squared length by directions kept, and the rank, a state a row."""
     rows = []
     for t, line in enumerate(held):
         shares = {f"first {k}": line[k - 1] for k in (1, 10, 50, 100, 200, 300)}
         row = {"state": f"x_{t}"} | shares
         rows.append(row | {f"{100 * threshold:g} % at": int(ranks[t])})
-    return table(rows, "Share of the energy held, by directions kept", digits=2, folded=True)
+    return table(
+        rows, "Share of the squared length held, by directions kept", digits=2, folded=True
+    )
 
 
 def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) -> Table:
@@ -170,14 +172,14 @@ def clean_lengths(states: np.ndarray, changes: np.ndarray, push: np.ndarray) -> 
 def clean_lengths_table(
     states: np.ndarray, changes: np.ndarray, push: np.ndarray, random: np.ndarray
 ) -> Table:
-    """The same lengths, that outside a random subspace of D's size, and shares of the energy."""
+    """The same lengths, that outside a random subspace of D's size, and shares of squared length."""
     rows = []
     for t in range(len(states)):
         row = {"state": f"x_{t}", "outside P, %": states[t], "outside D, %": changes[t]}
         row |= {"random, %": random[t], "push, %": push[t]}
         row |= {"bias P, %": states[t] ** 2 / 100, "bias D, %": changes[t] ** 2 / 100}
         rows.append(row)
-    title = "Lengths in % of a clean state's, and clean bias in % of its energy"
+    title = "Lengths in % of a clean state's, and clean bias in % of its squared length"
     return table(rows, title, digits=1, folded=True)
 
 
