@@ -234,7 +234,7 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, contr
         between = (broken[t] + intact[t]) / 2
         if abs(broken[t] - intact[t]) < 0.12 * top:  # no room
             between = max(broken[t], intact[t]) + 0.07 * top
-        place = (t + 0.06, "left") if t < 2 else (t, "center")
+        place = (t + 0.06, "left") if t < 3 else (t, "center")
         plot.text(place[0], between, f"{times:.1f} ×", ha=place[1], va="center", color=INK)
     _states(plot, len(broken))
     name_ends(plot, least=0.16)
