@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from pidbook.figures import (
     INK,
+    LOSS,
     OURS,
     PALETTE,
     PAPER,
@@ -20,12 +21,13 @@ from pidbook.figures import (
     table,
 )
 
-LOOKS = {  # of the states, their running sums and their changes, as in chapter 2
+LOOKS = {  # of the states, their running sums and their changes: no colours that trials use
     "P": dict(color=PALETTE[2], marker="o", linestyle="-"),
-    "I": dict(color=PALETTE[4], marker="s", linestyle=":"),
-    "D": dict(color=PALETTE[5], marker="^", linestyle="--"),
+    "I": dict(color=INK, marker="s", linestyle=":"),
+    "D": dict(color=LOSS, marker="^", linestyle="--"),
 }
 DASHES = ("-", "--", "-.")
+SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
 def _states(plot: Axes, count: int) -> None:
@@ -116,11 +118,8 @@ def ranks_beside(shares: Terms) -> Figure:
         for name, line in terms.items():
             panel.plot(line, markersize=6, linewidth=2, label=name, **LOOKS[name])
         panel.set_title(model, fontsize=12, weight="bold")
-        panel.axhline(50, color=INK, linewidth=1, linestyle=":")
         if "paper" in model:
             panel.axvspan(-1, len(terms["P"]), color=PAPER, alpha=0.14, linewidth=0)
-            words = "printed,\nnot measured"
-            panel.text(2.5, 90, words, color=PAPER, weight="bold", ha="center", va="center")
         _states(panel, len(terms["P"]))
         panel.set_xticks([0, 2, 4], ["$x_0$", "$x_2$", "$x_4$"])
     panels[0].set(ylim=(0, 100), ylabel="rank, % of the width")
@@ -147,7 +146,7 @@ def _by_state(numbers: Terms) -> list[dict]:
     for model, terms in numbers.items():
         for name, line in terms.items():
             row = {"model": model.replace("\n", " "), "term": name}
-            rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+            rows.append(row | {f"x{SUBSCRIPTS[t]}": float(number) for t, number in enumerate(line)})
     return rows
 
 
