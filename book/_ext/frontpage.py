@@ -101,6 +101,9 @@ class GainsAndLosses(SphinxDirective):
         return [captioned(self, "".join([*forest(drawn, {"no control": level}), data]), caption)]
 
 
+SHAPES = {"A2T": "o", "PSO": "D", "TextBugger": "s", "TextFooler": "^"}
+
+
 class AdaptiveTrials(SphinxDirective):
     """The gain under every adaptive attack, in groups: lines `group: its label`, and a caption.
 
@@ -139,12 +142,16 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
         plot.hlines(places, rows["low"], rows["high"], color=ATTACKER, linewidth=1.5)
         for place, row in zip(places, rows.itertuples(), strict=True):
             face = ATTACKER if row.shown else "none"
-            look = dict(color=ATTACKER, markersize=5, markerfacecolor=face)
-            plot.plot(row.gain, place, "o", **look)
+            look = dict(color=ATTACKER, markersize=5.5, markerfacecolor=face)
+            of = [mark for attack, mark in SHAPES.items() if attack in row.trial]
+            plot.plot(row.gain, place, *of or SHAPES["TextFooler"], **look)
             if row.low > 0:
                 plot.text(row.high + 0.6, place, row.trial, va="center", fontsize=11)
         ticks.append(places.mean())
         y = places[-1] + 3
+    for attack, mark in SHAPES.items():
+        plot.plot([], [], mark, color=ATTACKER, markerfacecolor="none", label=attack)
+    fig.legend(loc="outside upper right", ncols=len(SHAPES), handletextpad=0.1, columnspacing=1)
     plot.axvline(0, color=INK, linewidth=0.8)
     plot.set_yticks(ticks, [label.replace(", ", ",\n", 1) for label in labels.values()])
     plot.set_ylim(y - 1.5, -1.5)

@@ -69,7 +69,8 @@ def _entries(html: str, by: Sequence[str], cells: Sequence[str]) -> Iterator[tup
             for name in cells:
                 yield block, name, column, "", of[name]
         elif "control" in of:
-            yield block, of[by[1]], column, of["control"], row[-1]
+            if of["control"] in cells:
+                yield block, of[by[1]], column, of["control"], row[-1]
         else:
             for name in cells:
                 yield block, of[by[1]], column, name, of[name]

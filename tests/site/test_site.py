@@ -326,6 +326,11 @@ def test_front_page_counts_the_adaptive_attacks(site):
     assert len(trials) * few["p"].min() > 0.05  # corrected over all
     assert list(trials[trials["shown"]]["trial"]) == ["TextBugger, 1 word"]
     assert list(trials[trials["low"] > 0]["trial"])[1:] == ["P, c = 0.1", "TextFooler"]
+    assert f"in the least certain one up to {trials['high'].max():.0f}" in text
+    assert (
+        f"anything from {trials.iloc[-1]['low']:.0f} to {trials.iloc[-1]['high']:.0f} points"
+        in text
+    )
 
 
 def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
@@ -345,8 +350,6 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
         counted.append(told[0])
     unchanged = sum(n for kinds, n in said.items() if "C" not in kinds)
     assert counted == [passed, unchanged, same]
-    a_pair = [f"{counted[k] / swapped[key].sum():.1f}" for k, key in ((2, "read"), (0, "judged"))]
-    assert f"has fewer swaps, {a_pair[0]} in place of {a_pair[1]}" in text
     for key in ("judged", "not changed"):
         pair = compare(answers(result, "none", key), answers(result, "strict encoding", key))
         low, high = pair.interval()
