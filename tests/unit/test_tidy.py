@@ -6,7 +6,7 @@ import pytest
 from pidbook.evaluation.judged import judged
 from pidbook.evaluation.results import RESULTS, load_result
 from pidbook.evaluation.tidy import accuracy_table, gains_table, in_points, over_bare
-from pidbook.evaluation.trial_results import ADAPTIVE, answers, gains_over_none, pack
+from pidbook.evaluation.trial_results import ADAPTIVE, answers, gains_over_none, pack, stored_rows
 from pidlib.evaluation import Paired
 
 TRIALS = sorted(path.stem for path in RESULTS.glob("trial-*.json"))
@@ -47,8 +47,12 @@ def test_another_condition_and_fewer_rows():
 
 
 def test_what_was_not_measured_is_refused_by_name():
-    with pytest.raises(FileNotFoundError, match="trial-moon"):
-        load_result("trial-moon")
+    with pytest.raises(
+        FileNotFoundError, match="no result 'trial-snli-test-moon'.*trial-snli-test"
+    ):
+        load_result("trial-snli-test-moon")
+    with pytest.raises(FileNotFoundError, match="no attack 'bertattack'.*'textfooler'"):
+        stored_rows([], "captions", "bertattack", RESULTS, "minilm-nli")
     with pytest.raises(ValueError, match="no set 'bae'"):
         answers(load_result("trial-snli-test-minilm-nli"), "none", "bae")
     with pytest.raises(ValueError, match="no condition 'P 12 %'; there are"):

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,11 @@ def read_result(path: Path) -> dict:
 
 def load_result(name: str) -> dict[str, Any]:
     """Return the recorded result of a name, such as "trial-snli-test-minilm-nli"."""
-    return read_result(RESULTS / f"{name}.json")
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        near = get_close_matches(name, [of.stem for of in RESULTS.glob("*.json")], 4, cutoff=0)
+        raise FileNotFoundError(f"no result {name!r}; on record with like names: {', '.join(near)}")
+    return read_result(path)
 
 
 def is_stale(

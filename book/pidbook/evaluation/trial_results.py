@@ -40,6 +40,12 @@ def stored_rows(rows: Dataset, data: str, recipe: str, results: Path, model: str
     list of dict
     """
     path = results / "attacks" / log_name(f"{data}-{model}", recipe)
+    if not path.is_file():
+        start = f"{data}-{model}-"
+        known = [of.stem.removeprefix(start) for of in path.parent.glob(f"{start}*.jsonl")]
+        raise FileNotFoundError(
+            f"no attack {recipe!r} on {data}, {model}; on record: {sorted(known)}"
+        )
     outcomes = sorted(read_outcomes(path).outcomes, key=lambda o: o.id)
     if [o.id for o in outcomes] != list(range(len(outcomes))):
         raise ValueError(f"{path.name} is not whole; finish the attack first")
