@@ -337,6 +337,7 @@ def bars(
     height: float,
     percent: bool = False,
     outward: bool = False,
+    ylabel: str = "",
 ) -> Figure:
     """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
 
@@ -372,6 +373,8 @@ def bars(
         panel.grid(axis="y", visible=False)
         panel.spines["left"].set_visible(False)
     panels[-1].set_xlabel(xlabel, fontsize=12)
+    if ylabel:
+        fig.supylabel(ylabel, fontsize=12, color=INK)
     return fig
 
 
