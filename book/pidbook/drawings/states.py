@@ -53,6 +53,9 @@ def spectra(
     plot.axhline(left, color=INK, linewidth=1.2)
     words = f"{100 * threshold:g} % held, {left:g} % left"
     plot.text(5, left * 0.83, words, color=INK, va="top")
+    few = np.linspace(0, 19.8)  # directions of a thin subspace, of equal shares
+    plot.plot(few, 100 - 5 * few, ":", color=INK, linewidth=2)
+    plot.text(24, 1.5, "thin: 20 directions", color=INK, va="center")
     colour = PALETTE[2]
     for t, dash in zip(shown, DASHES, strict=False):
         line = 100 * (1 - held[t, :-1])
@@ -158,13 +161,11 @@ def clean_lengths(states: np.ndarray, changes: np.ndarray, push: np.ndarray) -> 
     fig = page(4.2)
     top = 1.08 * max(line.max() for line in (states, changes, push))
     plot = fig.add_subplot(ylim=(0, top), ylabel="length, % of the state's")
-    name = "outside the\nchanges (D)"
-    plot.plot(changes, markersize=9, linewidth=2.2, label=name, **LOOKS["D"])
-    plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2, label="push (P-D)")
-    name = "outside the\nstates (P)"
-    plot.plot(states, markersize=5, linewidth=2.2, label=name, **LOOKS["P"])
+    plot.plot(changes, markersize=9, linewidth=2.2, label="outside D", **LOOKS["D"])
+    plot.plot(push, "-D", color=OURS, markersize=7, linewidth=2.2, label="push")
+    plot.plot(states, markersize=5, linewidth=2.2, label="outside P", **LOOKS["P"])
     _states(plot, len(states))
-    name_ends(plot, least=0.13)
+    name_ends(plot, least=0.07)
     return fig
 
 
@@ -225,18 +226,15 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, contr
     ylabel = f"push of {control}, % of the state's length"
     fig, plot = page_and_plot(4.1, ylim=(0, top), ylabel=ylabel)
     plot.fill_between(range(len(broken)), intact, broken, color=OURS, alpha=0.13, linewidth=0)
-    plot.plot(broken, "-D", color=OURS, markersize=8, label="the word,\nbroken")
+    plot.plot(broken, "-D", color=OURS, markersize=8, label="broken word")
     hollow = dict(markerfacecolor="none", markeredgewidth=1.8)
-    plot.plot(intact, "-D", color=OURS, markersize=8, label="the word,\nintact", **hollow)
-    plot.plot(rest, "--", color=INK, linewidth=2, label="the rest\nof the text")
+    plot.plot(intact, "-D", color=OURS, markersize=8, label="intact word", **hollow)
+    plot.plot(rest, "--", color=INK, linewidth=2, label="the rest")
     for t, times in enumerate(broken / intact):
-        between = (broken[t] + intact[t]) / 2
-        if abs(broken[t] - intact[t]) < 0.12 * top:  # no room
-            between = max(broken[t], intact[t]) + 0.07 * top
-        place = (t + 0.06, "left") if t < 3 else (t, "center")
-        plot.text(place[0], between, f"{times:.1f} ×", ha=place[1], va="center", color=INK)
+        side = "left" if t < 2 else "center"  # clear of the axis and of the line
+        plot.text(t, broken[t] + 0.05 * top, f"{times:.1f}×", ha=side, va="center", color=INK)
     _states(plot, len(broken))
-    name_ends(plot, least=0.16)
+    name_ends(plot, least=0.07)
     return fig
 
 
