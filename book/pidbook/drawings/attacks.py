@@ -98,12 +98,12 @@ def _row(attack: str, step: str, probabilities: Sequence[float]) -> dict:
 
 def words_replaced(shares: Mapping[str, Sequence[float]]) -> Figure:
     """Attack to shares of its successes, %: one replaced word, two, three or more."""
-    fig, plot = page_and_plot(2.9, xlim=(0, 100), xlabel="share of the attacks that succeed, %")
+    fig, plot = page_and_plot(2.9, xlim=(0, 100), xlabel="share of the pairs that it turned, %")
     names = ("one word", "two", "more")
     for y, parts in enumerate(shares.values()):
         left = 0.0
         for part, alpha, name in zip(parts, (0.6, 0.35, 0.15), names, strict=True):
-            plot.barh(y, part, left=left, color=LOSS, alpha=alpha, height=0.7)
+            plot.barh(y, part, left=left, color=ATTACKER, alpha=alpha, height=0.7)
             place = dict(ha="center", va="center", color=INK)
             if name != "more":
                 plot.text(left + part / 2, y, f"{part:.0f} %", **place)
@@ -136,7 +136,6 @@ def accuracy(paper: pd.DataFrame, ours: Mapping[str, float]) -> Figure:
     fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel="accuracy without control, %")
     for y, (attack, mine) in enumerate(ours.items()):
         printed = paper.loc[attack]
-        plot.plot([mine, printed.min()], [y, y], color=INK, linewidth=0.8, alpha=0.6, zorder=0)
         hollow = dict(color=PAPER, markerfacecolor="none", linestyle="", markeredgewidth=1.8)
         for model, value in printed.items():
             large = model == "BERT-large"
