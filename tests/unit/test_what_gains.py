@@ -54,7 +54,7 @@ def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
 
 def test_a_sieve_that_was_not_tried_has_swaps_and_no_answers():
     kept = [dict(name="both lists", swaps=1572), dict(name="judge", swaps=1459)]
-    kept[1] |= dict(answers=768, turn=96)
+    kept[1] |= dict(answers=768, flip=96)
     swaps, answers = draw.sieves(kept).axes
     assert [bar.get_width() for bar in swaps.patches] == [1572, 1459]
     assert [text.get_text() for text in answers.texts] == ["not tried", "96 of 768"]

@@ -267,10 +267,10 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
 
 
 def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
-    """Swaps that pass one sieve after another, and the right answers that they turn.
+    """Swaps that pass one sieve after another, and the right answers that they flip.
 
     kept: a row a sieve: name, swaps; and unless not tried: answers, right ones with such a swap,
-    and turn, those of them that become wrong.
+    and flip, those of them that become wrong.
     """
     fig = Figure(figsize=(WIDTH, 2.7), layout="constrained")
     left, right = fig.subplots(1, 2, sharey=True)
@@ -281,14 +281,14 @@ def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
         if row.get("answers") is None:
             right.text(0.8, y, "not tried", va="center", style="italic")
             continue
-        share = 100 * row["turn"] / row["answers"]
+        share = 100 * row["flip"] / row["answers"]
         right.barh(y, share, color=LOSS, alpha=0.55, height=0.6)
-        label = f"{row['turn']} of {row['answers']}"
+        label = f"{row['flip']} of {row['answers']}"
         right.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
     left.set_yticks(range(len(kept)), [row["name"] for row in kept], fontsize=11)
     left.set_title("swaps that pass", fontsize=10.5)
     left.set(xlim=(0, 1.05 * max(row["swaps"] for row in kept)), xticks=(0, 500, 1000))
-    right.set_title("answers that turn, %", fontsize=10.5)
+    right.set_title("answers that flip, %", fontsize=10.5)
     right.set(xlim=(0, 18), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10, 15))
     for plot in (left, right):
         plot.grid(axis="y", visible=False)
