@@ -89,36 +89,30 @@ def gaps_table(gaps: Mapping[tuple, float]) -> Table:
     return table(list(rows.values()), "Root mean square gap", folded=True)
 
 
-def distances(
-    x: np.ndarray,
-    foot: np.ndarray,
-    direction: np.ndarray,
-    radius: np.ndarray,
-    distance: np.ndarray,
-    f: np.ndarray,
-) -> Figure:
-    """Left: a state and its two parts. Right: |f| and the distance from a circle."""
+def distances(x: np.ndarray, foot: np.ndarray, direction: np.ndarray) -> Figure:
+    """Left: a state and its two parts. Right: two disturbances of its foot, along and off."""
     figure = page(3.3)
     left, right = figure.subplots(1, 2)
-    left.axline((0, 0), direction, color=FLAT, linewidth=1)
+    wide, high = np.transpose([x, foot])
+    for plot in (left, right):
+        plot.axline((0, 0), direction, color=FLAT, linewidth=1)
+        plot.text(1.5, 0.46, r"$\mathcal{V}$", color=FLAT, fontsize=13)
+        plot.set(xlim=reach((-0.1, 1.7), wide), ylim=reach((-0.2, 1.6), high), aspect="equal")
+        plot.set_axis_off()
+    left.set_title(r"a subspace $\mathcal{V}$")
     zero = np.zeros(2)
     left.plot(*np.transpose([zero, x]), "--", color=STATES, linewidth=1.5)
     left.plot(*x, "o", color=STATES, markersize=8)
     left.text(*(x / 2 + (-0.14, 0.08)), "x", color=STATES, fontsize=13)
     _arrow(left, zero, foot, FLAT, "Πx", (0.05, -0.18))
     _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06), gap=5)
-    left.text(1.5, 0.46, r"$\mathcal{V}$", color=FLAT, fontsize=13)
-    wide, high = np.transpose([x, foot])
-    left.set(xlim=reach((-0.1, 1.7), wide), ylim=reach((-0.2, 1.6), high), aspect="equal")
-    left.set_title(r"a subspace $\mathcal{V}$")
-    left.set_axis_off()
-    right.plot(radius, distance, color=OFF, linewidth=2.5)
-    right.plot(radius, f, "--", color=INK)
-    right.plot(1, 0, "o", color=BENT, markersize=9, clip_on=False)
-    right.text(2, 0.12, "distance", color=OFF, ha="right", fontsize=12)
-    right.text(1.55, 2.1, "|f|", color=INK, ha="right", fontsize=12)
-    right.set(xlabel="distance from the centre", title="a circle, f = |x|² − 1")
-    right.set_ylim(reach((0, 3), f, distance))
+    right.set_title("two disturbances")
+    clean = foot / 2
+    size = 0.8
+    off = (x - foot) / np.linalg.norm(x - foot)
+    _arrow(right, clean, clean + size * direction, INK, "along: not seen", (-0.25, -0.3))
+    _arrow(right, clean, clean + size * off, OFF, "off: seen", (0.1, 0.06))
+    right.plot(*clean, "o", color=STATES, markersize=8)
     return figure
 
 
