@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pidbook.figures import OURS, PALETTE, curves, table
+from pidbook.figures import OURS, PALETTE, curves, name_ends, table
 from pidbook.figures.tables import Table
 
 GREEDY = PALETTE[1]  # a layer that looks at its own bill only
@@ -67,6 +67,15 @@ def two_bills(
     plot.annotate(words, paid, (0.36, 0.57), ha="center", color=GREEDY, arrowprops=leader)
     plot.set(ylim=(0.15, 0.78), xlabel="share that the first layer corrects", ylabel="cost")
     plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return figure
+
+
+def sizes(seen: Mapping[str, np.ndarray]) -> Figure:
+    """Size of the state that each layer sees, a line for each control."""
+    layers = range(len(next(iter(seen.values()))))
+    figure = curves(layers, seen, "layer t", "size of the state it sees")
+    figure.set_size_inches(5.8, 3.5)
+    name_ends(figure.axes[0])
     return figure
 
 
