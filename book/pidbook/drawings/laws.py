@@ -140,12 +140,12 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
         for law, line in of_set.groupby("law", sort=False):
             points = line.set_index("price")["gain"][prices]
             label = f"{law}: {signed(points.iloc[-1])}"
-            plot.plot(range(len(prices)), points, "o-", color=OURS, markersize=5.5, label=label)
+            plot.plot(prices, points, "o-", color=OURS, markersize=5.5, label=label)
             start = points.iloc[0]
             top = start == of_set["gain"].max()
             number = dict(color=OURS, fontsize=SMALL, ha="center", va="bottom" if top else "top")
-            above = (0, 5 if top else -5)
-            plot.annotate(signed(start), (0, start), above, textcoords="offset points", **number)
+            number |= dict(xytext=(0, 5 if top else -5), textcoords="offset points")
+            plot.annotate(signed(start), (prices[0], start), **number)
         plot.axhline(0, color=INK, linewidth=0.8, zorder=0)
         plot.set_title(title, fontsize=WORDS)
         plot.grid(axis="x", visible=False)
@@ -153,8 +153,9 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
         low, high = min(of_set["gain"].min(), 0), max(of_set["gain"].max(), 0)
         plot.set(ylim=(low - 0.14 * reach, high + 0.14 * reach))
         plot.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 5, 10]))
-    plots[0].set(xlim=(-0.6, len(prices) - 0.9))
-    plots[0].set_xticks(range(len(prices)), [f"{price:g}" for price in prices])
+    plots[0].set(xscale="log", xlim=(prices[0] / 5, prices[-1] * 1.4))
+    plots[0].set_xticks(prices, [f"{price:g}" for price in prices])
+    plots[0].minorticks_off()
     for plot in plots:
         name_ends(plot, least=0.075)
     fig.supxlabel("price c of a push: to the right pushes are weaker", fontsize=WORDS)
@@ -173,7 +174,7 @@ BESIDE = {  # of the words at the ends of a line: points from their mark, by thr
     "ours": {
         "formula": {99: (-30, -8), 85: (-10, -16)},
         "PMP": {99: (7, -4), 85: (7, 0)},
-        "formula × 0.72": {99: (7, -4), 85: (6, 2)},
+        "formula × 0.72": {99: (8, -10), 85: (6, 2)},
     },
 }
 
@@ -194,7 +195,9 @@ def clean_and_attacked(cells: pd.DataFrame) -> Figure:
             look = dict(color=colour, markersize=5.5, label=control)
             plot.plot(line["clean"], line["attacked"], STYLES[control], **look)
             for threshold, place in places.items():
-                plot.annotate(f"{threshold} %", line.loc[threshold], place, color=colour, **words)
+                whose = "× 0.72:\n" if control == "formula × 0.72" else ""
+                name = f"{whose}{threshold} %"
+                plot.annotate(name, line.loc[threshold], place, color=colour, **words)
         bare = cells.loc[model, "no control"].iloc[0]
         plot.plot(*bare, "o", color=INK, markersize=5.5)
         plot.annotate("bare model", bare, (8, -15), ha="right", color=INK, **words)
@@ -213,7 +216,7 @@ def equal_clean(rows: pd.DataFrame) -> Figure:
     """Accuracy under attack of the formula and PMP, a row a clean accuracy that both have.
 
     rows: columns clean (of both, in %), cost, threshold and price (of PMP, as text), formula and
-    attacked (of PMP), gain, low and high.
+    attacked (of PMP), formula_threshold and formula_price, gain, low and high.
     """
     fig = Figure(figsize=(WIDTH, 0.9 + 0.68 * len(rows)), layout="constrained")
     plot = fig.subplots()
@@ -225,6 +228,8 @@ def equal_clean(rows: pd.DataFrame) -> Figure:
         plot.plot(row.attacked, y, "D", color=OURS, markersize=7.5)
         ends = f"[{signed(row.low)}, {signed(row.high)}]"
         plot.text(side, y, f"{signed(row.gain)} {ends}", **words)
+        given = f"{row.formula_threshold} %, c = {row.formula_price}"
+        plot.text(row.formula, y + 0.16, given, **(words | dict(ha="center", va="top")))
     first = rows.iloc[0]
     beside = dict(fontsize=SMALL, color=OURS, ha="center", va="bottom")
     plot.text(first["formula"], -0.26, "formula", **beside)
