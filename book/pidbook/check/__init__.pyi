@@ -36,7 +36,6 @@ from .models import (
     break_even as break_even,
     cheapest as cheapest,
     share_allowed as share_allowed,
-    singular_spread as singular_spread,
     state_curvature as state_curvature,
     states_within as states_within,
 )

@@ -26,17 +26,6 @@ def share_allowed(answer: Answer) -> Cases:
     return "no control takes away what lies inside"
 
 
-@exercise("np.linalg.svd gives singular values; square them; std over mean")
-def singular_spread(answer: Answer) -> Cases:
-    """Check a function (J) -> coefficient of variation of the squared singular values."""
-    for seed in range(4):
-        J = np.random.default_rng(seed).standard_normal((5, 5))
-        J = 2 * np.linalg.qr(J)[0] if seed == 0 else J
-        squares = np.linalg.svd(J, compute_uv=False) ** 2
-        yield squares.std() / squares.mean(), answer(J)
-    return "use the squares of the singular values"
-
-
 @exercise("differentiate once more: u = v - x, and next_u = next_v - A v")
 def state_curvature(answer: Answer) -> Cases:
     """Check a function (W, A, c) -> second derivative of the cost in v, for linear blocks."""
