@@ -242,10 +242,11 @@ def dial(errors: Mapping[str, Mapping[str, float]], name: str) -> Figure:
         ),
         "perturbed, no control": dict(color=INK, linewidth=1.5),
         "Theorem 1": dict(color=OURS, linestyle="--", linewidth=2),
+        "clean, old subspace": dict(color=LOSS, linestyle="--", linewidth=1.5),
     }
     places = [float(place.rstrip("°")) for place in errors]
-    for kind, look in looks.items():
-        plot.plot(places, [of[kind] for of in errors.values()], label=kind, **look)
+    for kind in next(iter(errors.values())):
+        plot.plot(places, [of[kind] for of in errors.values()], label=kind, **looks[kind])
     plot.set_xticks(places, list(errors))
     values = [value for of in errors.values() for value in of.values()]
     plot.set_ylim(reach((-0.03, 0.47), *values))
@@ -263,16 +264,6 @@ def dial_table(errors: Mapping[str, Mapping[str, float]], name: str) -> Table:
 
 
 # --- Layers that bend ---------------------------------------------------------------------------
-
-
-def bend(errors: Mapping[str, float]) -> Figure:
-    """A law a row: its error on perturbed inputs of bent networks."""
-    fig, plot = page_and_plot(3.4, xticks=(0, 0.5, 1, 1.5), xlabel="error after the last layer")
-    for y, (law, error) in enumerate(errors.items()):
-        _stem(plot, error, y, law)
-    _rows(plot, list(errors))
-    plot.set_xlim(reach((-0.06, 1.75), *errors.values()))
-    return fig
 
 
 def bend_table(medians: Mapping[str, Ends], wins: Mapping[str, Mapping[str, int]]) -> Table:

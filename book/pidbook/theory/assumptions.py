@@ -41,6 +41,7 @@ def violated_errors(
     c: float = 1.0,
     size: float = 0.3,
     seed: int = 3,
+    refit: bool = False,
 ) -> ViolatedErrors:
     """Run the law of Proposition 2 where its assumptions fail.
 
@@ -58,6 +59,9 @@ def violated_errors(
         Norm of the perturbations; clean inputs have norm 1.
     seed : int
         Of layers, tilt and inputs.
+    refit : bool
+        Take the subspaces that fit the clean states best, and no tilt, in place of those of the
+        layers without the branch.
 
     Returns
     -------
@@ -84,13 +88,15 @@ def violated_errors(
     linear = conditioned_system(d, r, T, seed, kappa)
     inner, outer = random.standard_normal((2, T, d, d)) / np.sqrt(d)
     system = ResidualSystem(linear, inner, outer, float(bend))
-    V = tilted_bases(linear, np.deg2rad(tilt), seed)[:-1]
-    K = (1 - alphas(T, c))[:, None, None] * (np.eye(d) - V @ V.swapaxes(1, 2))
     x0 = random.standard_normal((INPUTS, r)) @ linear.bases[0].T
     x0 /= np.linalg.norm(x0, axis=1, keepdims=True)
     z = random.standard_normal((INPUTS, d))
     z *= size / np.linalg.norm(z, axis=1, keepdims=True)
     clean = simulate(system, x0).states
+    V = tilted_bases(linear, np.deg2rad(tilt), seed)
+    if refit:
+        V = np.linalg.svd(clean)[2][:, :r].swapaxes(1, 2)
+    K = (1 - alphas(T, c))[:, None, None] * (np.eye(d) - V @ V.swapaxes(1, 2))[:-1]
     errors = []
     for start, feedback in ((x0 + z, K), (x0, K), (x0 + z, None)):
         gap = simulate(system, start, feedback).states - clean
