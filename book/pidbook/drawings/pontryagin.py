@@ -19,17 +19,18 @@ Paths = Mapping[int, np.ndarray]  # by number of sweeps: what each layer sees, (
 def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
     """The disturbance that each layer sees after some sweeps of two recipes; the best pushes."""
     fig = Figure(figsize=(5.6, 6.8), layout="constrained")
-    plots = fig.subplot_mosaic("a;b;c", height_ratios=(2.2, 2.2, 1))
-    _recipe(plots["a"], gradient, best, OURS, "gradient steps")
-    _recipe(plots["b"], basic, best, ATTACKER, "the basic recipe")
+    upper, middle, lower = fig.subplots(3, 1, sharex=True, height_ratios=(2.2, 2.2, 1))
+    _recipe(upper, gradient, best, OURS, "gradient steps")
+    _recipe(middle, basic, best, ATTACKER, "the basic recipe")
     highest = max(path.max() for path in gradient.values())
-    plots["a"].set(ylim=(0, 1.1 * highest))
-    plots["a"].text(0.8, 0.31, "best", color=INK)
-    plots["b"].text(11.5, 0.05, "best", color=INK, va="center")
+    upper.set(ylim=(0, 1.1 * highest))
+    upper.text(0.8, 0.31, "best", color=INK)
     layers = range(len(pushes))
-    plots["c"].bar(layers, pushes, color=INK, alpha=0.6)
-    plots["c"].set(title="the best plan", xlabel="layer t", ylabel="push", xticks=layers)
-    plots["c"].grid(visible=False)
+    middle.text(len(pushes) - 0.3, 0.05, "best", color=INK, va="center")
+    lower.bar(layers, pushes, color=INK, alpha=0.6)
+    lower.set(title="the best plan", xlabel="layer t", ylabel="push")
+    lower.set(xlim=(-0.5, len(pushes) - 0.5), xticks=layers)
+    lower.grid(visible=False)
     return fig
 
 
@@ -41,8 +42,9 @@ def _recipe(plot: Axes, paths: Paths, best: np.ndarray, ink: str, title: str) ->
     for (sweeps, path), shade in zip(paths.items(), (0.4, 0.6, 0.8, 1), strict=True):
         plot.plot(layers, path, color=ink, alpha=shade)
         label = words.get(sweeps, f"{sweeps} sweeps")
-        plot.text(len(best) - 0.5, path[-1], label, color=INK, va="center")
-    plot.set(xlim=(0, len(best) - 1), xticks=layers, title=title, ylabel="disturbance seen")
+        plot.text(len(best) - 0.3, path[-1], label, color=INK, va="center")
+    plot.set(title=title, ylabel="disturbance seen")
+    plot.tick_params(labelbottom=True)
 
 
 def plans_table(costs: Mapping[str, Mapping[int, float]], best: float) -> Table:
@@ -147,14 +149,11 @@ def moved_table(costs: Mapping[str, Mapping[str, float]]) -> Table:
 Curve = tuple[Sequence[float], Sequence[float]]  # sweeps, excess cost
 
 
-def steps(
-    frames: Mapping[tuple[str, str], Mapping[str, Curve]], start: tuple[str, str]
-) -> go.Figure:
-    """Excess cost against sweeps, by step (as a share of the bound) and depth."""
-    names = ["step / bound", "layers T"]
-    fig = slider([], frames, names, "sweeps", "excess cost / least cost", start, log=True)
+def steps(frames: Mapping[str, Mapping[str, Curve]], start: str) -> go.Figure:
+    """Excess cost against sweeps, by depth and step; the last step, above the bound, dashed."""
+    fig = slider([], frames, "layers T", "sweeps", "excess cost / least cost", start, log=True)
     powers = dict(tickvals=[1e-8, 1e-4, 1, 1e4], ticktext=["10⁻⁸", "10⁻⁴", "1", "10⁴"])
-    fig.data[1].line.update(color=INK, dash="dash")
+    fig.data[-1].line.update(color=INK, dash="dash")
     fig.update_yaxes(range=[-8, 6], **powers)
     fig.update_xaxes(range=[0, 120], tickvals=[0, 40, 80, 120])
     return tidy(fig, digits=12)
