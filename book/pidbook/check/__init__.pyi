@@ -75,7 +75,6 @@ from .trials import (
 )
 from .writers import (
     divergence as divergence,
-    half_space_push as half_space_push,
     later_tokens as later_tokens,
     share_won as share_won,
 )

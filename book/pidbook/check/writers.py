@@ -40,14 +40,3 @@ def later_tokens(answer: Answer) -> Cases:
     for k in (0, 1, 2):
         yield ((mask.cumsum(1) > k) & (mask > 0)).astype(int).tolist(), answer(mask, k)
     return "padding on either side, and rows that are shorter than k"
-
-
-@exercise("what nu^T x lacks of b, if anything, along nu, over |nu|^2")
-def half_space_push(answer: Answer) -> Cases:
-    """Check a function (x, nu, b) -> the shortest u, nu^T (x + u) >= b; x (tokens, d), nu (d,)."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        x, nu, b = random.normal(size=(5, 3)), random.normal(size=3), float(random.normal())
-        lacking = np.maximum(b - x @ nu, 0) / (nu @ nu)
-        yield lacking[:, None] * nu, answer(x, nu, b)
-    return "where the state is inside already, nothing is pushed: it is measured first"

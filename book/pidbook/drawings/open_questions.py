@@ -24,7 +24,7 @@ from pidbook.figures import (
 LEVEL = dict(color=INK, linewidth=0.9)
 
 
-RIVAL_WAYS = {  # question to the simpler way beside which it stands
+RIVAL_WAYS = {  # question to the rival beside which it stands
     "Riccati with measured blocks": "orthogonal blocks",
     "Weights by search": "the fixed weights of P-D",
     "Attack by optimal control": "an attack by the margin",
@@ -38,13 +38,13 @@ UNITS = {  # what is counted in each
     "Attack by optimal control": "answers turned",
     "Pictures": "pictures named rightly",
     "Fairness": "swaps noticed",
-    "Steering": "log-odds won, equal lengths",
+    "Steering": "log-odds won at equal harm",
 }
 INTERVAL = dict(color=INK, linewidth=2, capsize=5, capthick=2)
 
 
 def six(pairs: pd.DataFrame) -> Figure:
-    """Each idea of the paper in % of the simpler way, a bar a trial, with its unit.
+    """Each idea of the paper in % of its rival, a bar a trial, with its unit.
 
     Columns question, share, share_low, share_high.
     """
@@ -62,24 +62,24 @@ def six(pairs: pd.DataFrame) -> Figure:
         plot.text(place, y, UNITS[row.question], va="center", color=INK, fontsize=10)
         names.append(f"{row.question}\nagainst {RIVAL_WAYS[row.question]}")
     plot.axvline(100, color=INK, linestyle="--", linewidth=1.2)
-    plot.text(100, -0.62, "the simpler way", ha="center", va="bottom")
+    plot.text(100, -0.62, "the rival", ha="center", va="bottom")
     plot.set(xlim=(0, 133), ylim=(len(pairs) - 0.5, -0.6), xticks=(0, 50, 100))
     plot.set_yticks(range(len(pairs)), names)
-    plot.set_xlabel("% of the simpler way")
+    plot.set_xlabel("% of the rival")
     plot.tick_params(axis="y", length=0)
     plot.grid(visible=False)
     return fig
 
 
 def six_table(pairs: pd.DataFrame) -> Table:
-    """What was counted in each trial, and the idea in % of the simpler way."""
+    """What was counted in each trial, and the idea in % of its rival."""
     rows = []
     for row in pairs.itertuples():
         share = f"{row.share:.0f} [{row.share_low:.0f}, {row.share_high:.0f}]"
         if row.share_low == row.share_high:
             share = f"{row.share:.0f}"
         rows.append({"trial": row.question, "counted": row.measured, "idea, %": share})
-    return table(rows, "The six trials; idea in % of the simpler way", folded=True)
+    return table(rows, "The six trials; idea in % of its rival", folded=True)
 
 
 def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Figure:
