@@ -38,7 +38,7 @@ UNITS = {  # what is counted in each
     "Attack by optimal control": "answers turned",
     "Pictures": "pictures named rightly",
     "Fairness": "swaps noticed",
-    "Steering": "log-odds won at equal harm",
+    "Steering": "log-odds, equal harm",
 }
 INTERVAL = dict(color=INK, linewidth=2, capsize=5, capthick=2)
 
