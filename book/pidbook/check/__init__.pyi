@@ -15,7 +15,6 @@ from .dynamics import (
 )
 from .estimation import (
     bias_variance as bias_variance,
-    conceptor_and as conceptor_and,
     next_estimate as next_estimate,
 )
 from .fairness import (

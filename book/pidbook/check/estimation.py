@@ -18,18 +18,6 @@ def bias_variance(answer: Answer) -> Cases:
     return "the second is least for the rule with p before sigma_z"
 
 
-@exercise("C^-1 = I + R^-1 / a^2; add two of them, less I, and invert")
-def conceptor_and(answer: Answer) -> Cases:
-    """Check a function (R1, R2, aperture) -> the AND of two conceptors."""
-    for seed, aperture in enumerate((0.5, 1.0, 3.0)):
-        roots = np.random.default_rng(seed).standard_normal((2, 4, 4))
-        R1, R2 = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(4)
-        C1, C2 = (R @ np.linalg.inv(R + np.eye(4) / aperture**2) for R in (R1, R2))
-        wanted = np.linalg.inv(np.linalg.inv(C1) + np.linalg.inv(C2) - np.eye(4))
-        yield wanted, answer(R1, R2, aperture)
-    return "it is the conceptor of the parallel sum of R1 and R2"
-
-
 @exercise("the surprise is what is seen less the image of what was sent on, s + u")
 def next_estimate(answer: Answer) -> Cases:
     """Check a function (estimate, sent, seen, theta, W, D) -> the estimate one block on."""
