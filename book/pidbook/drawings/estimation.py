@@ -198,7 +198,7 @@ LOOKS = {"closed-form push": (ESTIMATE, "o"), "trained push": (ESTIMATE, "s"), "
 
 
 def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
-    """Gains over no control, a group a set of texts, a row a control."""
+    """Gains over no control, a group a set of texts, a row a control; full marks where shown."""
     fig, plot = page_and_plot(4.6)
     middles = []
     for place, rows in enumerate(groups.values()):
@@ -208,7 +208,9 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
             y = 3.6 * place + line
             ends = (row["low"], row["high"])
             name = row["control"] if place == 0 else ""
-            gain_bar(plot, y, row["gain"], ends, color=colour, marker=mark, label=name)
+            look = dict(color=colour, marker=mark, label=name)
+            look["markerfacecolor"] = colour if row["answer"] in ("gain", "loss") else "none"
+            gain_bar(plot, y, row["gain"], ends, **look)
     plot.axvline(0, color=INK, linewidth=1.2, zorder=1)
     plot.set_yticks(middles, groups)
     plot.tick_params(axis="y", length=0)
