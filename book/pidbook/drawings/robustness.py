@@ -60,7 +60,10 @@ LINES = (("as written", INK), ("attacked", INK), ("with control", OURS))
 
 
 def pairs(
-    written: Sequence[Mapping], attacked: Sequence[Mapping], answers: Sequence[np.ndarray]
+    written: Sequence[Mapping],
+    attacked: Sequence[Mapping],
+    answers: Sequence[np.ndarray],
+    attack: str,
 ) -> Figure:
     """Probability of the right answer of each pair, as written, attacked, and with control.
 
@@ -77,7 +80,7 @@ def pairs(
             word = dict(color=INK if given == row["label"] else LOSS, va="center", fontsize=11)
             panel.text(1.19, y, list(LABELS)[given], **word)
         panel.text(1.19, -0.75, "it answers", fontsize=10.5)
-        panel.set_title(_sentences(row, changed), x=-0.28, ha="left", fontsize=10.5)
+        panel.set_title(_sentences(row, changed, attack), x=-0.28, ha="left", fontsize=10.5)
         panel.set(yticks=range(3), yticklabels=[name for name, _ in LINES], ylim=(2.5, -0.5))
         panel.set(xlim=(0, 1.15), xticks=(0, 0.5, 1))
         panel.grid(visible=False)
@@ -85,15 +88,21 @@ def pairs(
     return fig
 
 
-def _sentences(row: Mapping, changed: Mapping) -> str:
+def _sentences(row: Mapping, changed: Mapping, attack: str) -> str:
     """Premise, hypothesis and its attacked form, the words that differ in bold."""
-    forms = [of["hypothesis"].replace("-", "\N{NON-BREAKING HYPHEN}") for of in (row, changed)]
-    shown: list[list[str]] = [[], []]
-    for pair in zip(*(form.split() for form in forms), strict=True):
-        for words, word in zip(shown, pair, strict=True):
-            words.append(rf"$\mathbf{{{word}}}$" if pair[0] != pair[1] else word)
-    first, second = (" ".join(words) for words in shown)
-    return f"premise: {row['premise']}\nhypothesis: {first}\nattacked: {second}"
+    lines = [f"premise: {row['premise']}"]
+    if changed["premise"] != row["premise"]:
+        lines.append(f"premise after {attack}: {_marked(changed, row, 'premise')}")
+    lines.append(f"hypothesis: {_marked(row, changed, 'hypothesis')}")
+    lines.append(f"after {attack}: {_marked(changed, row, 'hypothesis')}")
+    return "\n".join(lines)
+
+
+def _marked(row: Mapping, other: Mapping, text: str) -> str:
+    """A text of a row, in bold the words that the other row's lacks."""
+    kept = other[text].split()
+    words = (word if word in kept else rf"$\mathbf{{{word}}}$" for word in row[text].split())
+    return " ".join(words).replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 # --- The push -------------------------------------------------------------------------------------
@@ -335,11 +344,11 @@ def bars(
     xlabel: str,
     xlim: tuple[float, float],
     height: float,
-    percent: bool = False,
+    of: str = "gain",
     outward: bool = False,
     ylabel: str = "",
 ) -> Figure:
-    """A panel a group, in it a bar for each row and contender; columns group, row, who, gain, low, high.
+    """A panel a group, in it a bar for each row and contender; columns group, row, who, `of`, low, high.
 
     The first row says whose bars they are; outward: losses have their numbers at the left.
     """
@@ -355,14 +364,15 @@ def bars(
                 contenders.index(cell.who) - (len(contenders) - 1) / 2
             )
             colour = WHO[cell.who]
-            panel.barh(y, cell.gain, 0.88 * step, color=colour, alpha=0.8)
+            value = getattr(cell, of)
+            panel.barh(y, value, 0.88 * step, color=colour, alpha=0.8)
             panel.plot([cell.low, cell.high], [y, y], color=INK, linewidth=1.4)
-            text = f"{cell.gain:.0f} %" if percent else signed(cell.gain)
+            text = signed(value) if of == "gain" else f"{value:.0f} %"
             if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
                 text += f"  {cell.who}"
             look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
             place, step_out, ha = (max(cell.high, 0), y), (6, 0), "left"
-            if outward and cell.gain < 0:
+            if outward and value < 0:
                 place, step_out, ha = (cell.low, y), (-6, 0), "right"
             panel.annotate(text, place, step_out, ha=ha, **look)
         panel.axvline(0, color=INK, linewidth=1)
@@ -378,13 +388,18 @@ def bars(
     return fig
 
 
-def bars_table(gains: pd.DataFrame, title: str, *columns: str) -> Table:
+def bars_table(gains: pd.DataFrame, title: str, *columns: str, of: str = "gain") -> Table:
     """The numbers beneath `bars`, and further columns."""
     rows = []
     for cell in gains.to_dict("records"):
         row = {key: cell[key].replace("\n", " ") for key in ("group", "row", "who") if cell[key]}
         row |= {key: cell[key] for key in columns}
-        rows.append(row | {"points": with_interval(cell["gain"], cell["low"], cell["high"])})
+        number = with_interval(cell[of], cell["low"], cell["high"])
+        if of == "gain":
+            row["points"] = number
+        else:  # a share has no sign
+            row["%"] = number.replace("+", "")
+        rows.append(row)
     return table(rows, title, 1, folded=True)
 
 
