@@ -117,14 +117,14 @@ def words_replaced(shares: Mapping[str, Sequence[float]]) -> Figure:
 
 
 def words_replaced_table(
-    shares: Mapping[str, Sequence[float]], succeeded: Mapping[str, int]
+    shares: Mapping[str, Sequence[float]], succeeded: Mapping[str, int], data: str
 ) -> Table:
     """The same shares, and how many attacks succeeded, an attack a row."""
     rows = []
     for attack, (one, two, more) in shares.items():
         row = {"attack": attack, "succeeded": succeeded[attack]}
         rows.append(row | {"one word": one, "two words": two, "three or more": more})
-    title = "Replaced words of the attacks that succeed on SNLI, %"
+    title = f"Replaced words of the attacks that succeed on {data}, %"
     return table(rows, title, digits=1, folded=True)
 
 
@@ -157,13 +157,13 @@ def accuracy(paper: pd.DataFrame, ours: Mapping[str, float]) -> Figure:
     return fig
 
 
-def accuracy_table(paper: pd.DataFrame, ours: Mapping[str, float]) -> Table:
+def accuracy_table(paper: pd.DataFrame, ours: Mapping[str, float], data: str) -> Table:
     """The same numbers, an attack a row."""
     rows = []
     for attack, mine in ours.items():
         name = "no attack" if attack == "None" else attack
         rows.append({"attack": name, "MiniLM, ours": mine} | paper.loc[attack].to_dict())
-    return table(rows, "Accuracy on SNLI without control, %", digits=1, folded=True)
+    return table(rows, f"Accuracy on {data} without control, %", digits=1, folded=True)
 
 
 def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
@@ -196,15 +196,15 @@ def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
     return fig
 
 
-def bugs_table(counts: Mapping[str, int], places: Mapping[str, int]) -> Table:
-    """Counts of kinds and of places, with intervals."""
+def bugs_table(counts: Mapping[str, int], places: Mapping[str, int], attack: str) -> Table:
+    """Counts of an attack's kinds and places of edits, with intervals."""
     total = sum(counts.values())
     rows = []
     for name, count in [*counts.items(), *places.items()]:
         low, high = Proportion(count, total).interval()
         row = {"": name, "count": count, "n": total, "%": 100 * count / total}
         rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
-    return table(rows, "Edits of TextBugger: kinds, and where", 1, folded=True)
+    return table(rows, f"Edits of {attack}: kinds, and where", 1, folded=True)
 
 
 # --- The states ---------------------------------------------------------------------------------
@@ -217,8 +217,9 @@ def error_lengths(lines: Mapping[tuple[str, str], np.ndarray], two_words: np.nda
     """
     fig, plot = page_and_plot(4.4, ylabel="length of the error\n(1: length of the state)")
     plot.plot(two_words, ":", color=INK, linewidth=2)
+    looks = {}  # by attack, in their order
     for (attack, words), line in lines.items():
-        look = "s--" if attack == "TextBugger" else "o-"
+        look = looks.setdefault(attack, ("o-", "s--", "^-.", "D:")[len(looks) % 4])
         colour = LOSS if words == "replaced" else INK
         plot.plot(line, look, color=colour, label=attack, markersize=6)
     bold = dict(ha="center", va="center", weight="bold")
@@ -247,7 +248,7 @@ def error_lengths_table(
 def outside(means: pd.DataFrame) -> Figure:
     """Share of the squared length outside, %, by subspace and by kind of vector."""
     fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel="share of the squared length outside, %")
-    inks = {"replaced word": LOSS, "two clean words": INK, "random vector": NOISE}
+    inks = {"replaced word": LOSS, "two clean words": INK, "random vector, expected": NOISE}
     ticks = {}
     y = 0.0
     for subspace, row in means.iterrows():
@@ -257,7 +258,7 @@ def outside(means: pd.DataFrame) -> Figure:
             plot.barh(y, 100, color=INK, alpha=0.16, height=0.76)
             plot.barh(y, row[name], color=ink, height=0.76)
             plot.text(row[name] + 1.5, y, f"{row[name]:.1f} %", va="center", color=INK)
-            ticks[y] = name
+            ticks[y] = name.replace(", ", ",\n")
             y += 1
     plot.set(yticks=list(ticks), yticklabels=list(ticks.values()), ylim=(y - 0.5, -0.4))
     plot.grid(visible=False)
@@ -287,18 +288,20 @@ def adaptive_change(changes: pd.DataFrame) -> Figure:
     return fig
 
 
-def adaptive_table(changes: pd.DataFrame) -> Table:
+def adaptive_table(changes: pd.DataFrame, threshold: float, confidence: float) -> Table:
     """The shares under both searches, and their change, an attack a row."""
-    title = (
-        "Captions turned twice: share outside, averaged over P and D, %; change with 95 % interval"
-    )
+    title = f"Captions turned twice: share outside, averaged over P and D at {100 * threshold:g} %, in %"
+    title += f"; change with {confidence:g} % interval"
     return table(changes.to_dict("records"), title, digits=1, folded=True)
 
 
-def outside_tables(means: pd.DataFrame, by_state: Mapping[str, pd.DataFrame]) -> Iterable[Table]:
-    """The means, and each state."""
-    title = "Share of the squared length outside, %, mean over the states"
+def outside_tables(
+    means: pd.DataFrame, by_state: Mapping[str, pd.DataFrame], threshold: float
+) -> Iterable[Table]:
+    """The means, and each state; the subspaces are fitted at the threshold."""
+    at = f"at {100 * threshold:g} %"
+    title = f"Share of the squared length outside the subspaces {at}, in %, mean over the states"
     yield table(means.reset_index().to_dict("records"), title, digits=1, folded=True)
     for subspace, shares in by_state.items():
         rows = shares.reset_index().to_dict("records")
-        yield table(rows, f"{subspace}: the share state by state, %", digits=1, folded=True)
+        yield table(rows, f"{subspace} {at}: the share state by state, %", digits=1, folded=True)
