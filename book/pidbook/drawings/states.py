@@ -26,7 +26,7 @@ LOOKS = {  # of the states, their running sums and their changes: no colours tha
     "I": dict(color=INK, marker="s", linestyle=":"),
     "D": dict(color=LOSS, marker="^", linestyle="--"),
 }
-DASHES = ("-", "--", "-.")
+DASHES = ("-", "--", "-.", ":")
 SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
@@ -41,12 +41,13 @@ def _states(plot: Axes, count: int) -> None:
 
 
 def spectra(
-    held: np.ndarray, ranks: Sequence[int], threshold: float, shown: Sequence[int] = (0, 3, 5)
+    held: np.ndarray, ranks: Sequence[int], threshold: float, shown: Sequence[int]
 ) -> Figure:
     """Squared length left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
     width = held.shape[1]
     left = 100 * (1 - threshold)
-    fig, plot = page_and_plot(4.0, xlim=(0, width), ylim=(0.12, 100), yscale="log")
+    lowest = min(0.12, 0.12 * left)
+    fig, plot = page_and_plot(4.0, xlim=(0, width), ylim=(lowest, 100), yscale="log")
     plot.axvspan(0, width / 2, color=INK, alpha=0.1, linewidth=0)
     plot.text(width / 4, 70, "less than half", color=INK, ha="center", va="center")
     plot.text(3 * width / 4, 70, "more than half", color=INK, ha="center", va="center")
@@ -57,7 +58,8 @@ def spectra(
     plot.plot(few, 100 - 5 * few, ":", color=INK, linewidth=2)
     plot.text(24, 1.5, "thin: 20 directions", color=INK, va="center")
     colour = PALETTE[2]
-    for t, dash in zip(shown, DASHES, strict=False):
+    for k, t in enumerate(shown):
+        dash = DASHES[k % len(DASHES)]
         line = 100 * (1 - held[t, :-1])
         plot.plot(range(1, width), line, dash, color=colour, linewidth=2.4)
         plot.text(24, line[21], f"$x_{t}$", color=colour, va="bottom", fontsize=12.5)
@@ -113,14 +115,18 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
 Terms = Mapping[str, Mapping[str, Sequence[float]]]  # model, then term, to a number a state
 
 
-def ranks_beside(shares: Terms) -> Figure:
-    """Ranks in % of the width, a panel a model and a line a term; what is printed is shaded."""
+def ranks_beside(shares: Terms, held: str) -> Figure:
+    """Ranks in % of the width, a panel a model and a line a term; what is printed is shaded.
+
+    held: the share at which ours are taken; the paper's is 99 %.
+    """
     fig = page(4.0)
     panels = fig.subplots(1, len(shares), sharey=True)
     for panel, (model, terms) in zip(panels, shares.items(), strict=True):
         for name, line in terms.items():
             panel.plot(line, markersize=6, linewidth=2, label=name, **LOOKS[name])
-        panel.set_title(model, fontsize=12, weight="bold")
+        title = model if "paper" in model or held == "99 %" else f"{model}, {held}"
+        panel.set_title(title, fontsize=12, weight="bold")
         if "paper" in model:
             panel.axvspan(-1, len(terms["P"]), color=PAPER, alpha=0.14, linewidth=0)
         _states(panel, len(terms["P"]))
@@ -133,9 +139,10 @@ def ranks_beside(shares: Terms) -> Figure:
     return fig
 
 
-def table_seven(shares: Terms, errors: Terms) -> tuple[Table, Table]:
+def table_seven(shares: Terms, errors: Terms, held: str) -> tuple[Table, Table]:
     """The same ranks, and the lengths outside the subspaces; a term of a model a row."""
-    ranks = "Table 7, ranks at the paper's 99 %, in % of the width"
+    at = "the paper's 99 %" if held == "99 %" else f"99 % (paper) and {held} (ours)"
+    ranks = f"Table 7, ranks at {at}, in % of the width"
     lengths = "Table 7, embedding errors: lengths outside the subspaces"
     return (
         table(_by_state(shares), ranks, digits=0, folded=True),
