@@ -290,8 +290,8 @@ def adaptive_change(changes: pd.DataFrame) -> Figure:
 
 def adaptive_table(changes: pd.DataFrame, threshold: float, confidence: float) -> Table:
     """The shares under both searches, and their change, an attack a row."""
-    title = f"Captions turned twice: share outside, averaged over P and D at {100 * threshold:g} %, in %"
-    title += f"; change with {confidence:g} % interval"
+    title = "Captions turned twice: share outside, averaged over P and D "
+    title += f"at {100 * threshold:g} %, in %; change with {confidence:g} % interval"
     return table(changes.to_dict("records"), title, digits=1, folded=True)
 
 
