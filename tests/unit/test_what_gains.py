@@ -36,7 +36,7 @@ def test_each_swap_of_a_text_is_ringed_alone_and_with_the_others():
 def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence():
     frame = gains(["trained push", "tuned copy"], ["A2T", "PSO"])
     frame.loc[3, "answer"] = "open"
-    plots = draw.panels(frame, (-2, 9), beneath={"PSO": "bare model: 4 %"}).axes
+    plots = draw.panels(frame, beneath={"PSO": "bare model: 4 %"}).axes
     assert [plot.get_title() for plot in plots] == ["A2T", "PSO\nbare model: 4 %"]
     for plot, values in zip(plots, ([1, 3], [2, 4]), strict=True):
         marks = [line for line in plot.lines if line.get_marker() == "o"]

@@ -31,6 +31,21 @@ COLOURS = {"paper's control": OURS, "trained push": ESTIMATE}  # all else has th
 AXIS = dict(color=INK, linewidth=0.8)
 
 
+def pick(records: Mapping[str, Any], key: str) -> Any:
+    """A record by its name; for another name ValueError says which there are."""
+    if key not in records:
+        raise ValueError(f"no {key!r}; there are {[*records]}")
+    return records[key]
+
+
+def of_texts(frame: pd.DataFrame, *texts: str) -> pd.DataFrame:
+    """The rows of some texts; where a text has none, ValueError says which there are."""
+    known = dict.fromkeys(frame["text"])
+    for text in texts:
+        pick(known, text)
+    return frame[frame["text"].isin(texts)]
+
+
 def _mark(plot: Axes, x: float, y: float, colour: str, shown: bool) -> None:
     """A change: full if it is shown, else hollow."""
     face = colour if shown else "none"
@@ -73,7 +88,7 @@ PLACES = {  # of a name, in points from its mark; elsewhere above it, to the rig
 
 
 def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
-    """Gain with every text tried against change on the contrast set, one mark a defence."""
+    """Gain against change on other pairs, of one text each: one mark a defence."""
     lost = changes.set_index("defence")
     fig = Figure(figsize=(WIDTH, 4.5), layout="constrained")
     left, right = min(-8.5, gains["low"].min() - 0.5), max(13, gains["high"].max() + 0.5)
@@ -88,8 +103,8 @@ def verdict(gains: pd.DataFrame, changes: pd.DataFrame) -> Figure:
     plot.text(right - 0.4, bottom + 0.4, "gains, and loses here", va="bottom", **corner)
     for row in gains.to_dict("records"):
         _defence(plot, row, lost.loc[row["defence"]])
-    plot.set(xlabel="gain with every swap tried, points (right: better)")
-    plot.set(ylabel="change on the contrast set, points (up: better)")
+    plot.set(xlabel=f"gain: {gains['text'].iloc[0]}, points (right: better)")
+    plot.set(ylabel=f"change: {changes['text'].iloc[0]}, points (up: better)")
     for axis in (plot.xaxis, plot.yaxis):
         axis.set_major_locator(MultipleLocator(5))
     plot.grid(visible=False)
@@ -131,7 +146,7 @@ def one_sentence(
         alone = [0] * len(every[worst])
         alone[place] = every[worst][place]
         ringed[every.index(tuple(alone))] = words[place][every[worst][place]]
-    ringed[worst] = " and\n".join(ringed.values())
+    ringed[worst] = " and\n".join(ringed.values()) or "as written"
     fig = Figure(figsize=(WIDTH, 4.7), layout="constrained")
     plot = fig.add_subplot(xlabel="words swapped", ylabel="margin of the right answer")
     beside = swapped + 0.3 * np.sin(np.arange(len(margin)) * 2.4)  # dots lie beside each other
@@ -142,19 +157,20 @@ def one_sentence(
     plot.axhline(0, color=INK, linewidth=1)
     start = path[0]  # in this column there is one dot only
     place = dict(textcoords="offset points", ha="left", weight="bold")
-    plot.annotate("greedy search", (swapped[start], margin[start]), (-20, 11), **place)
+    plot.annotate("greedy search", (swapped[start], margin[start]), (-20, 18), **place)
     place["ha"] = "right"
     if first := next((text for text in path if any(every[text])), None):  # the first that swaps
         where = next(k for k, word in enumerate(every[first]) if word)
         label = words[where][every[first][where]]
         plot.annotate(label, (swapped[first], margin[first]), (-9, -7), **place)
-    for k, (place, word) in enumerate(ringed.items()):
-        side = "right" if k % 2 and k < len(ringed) - 1 else "left"
+    for place, word in ringed.items():  # to the right of high dots, where the path is not
+        high = margin[place] > margin[start] / 2
+        side = "right" if high and (place != worst or place == start) else "left"
         _ringed(plot, beside[place], margin[place], word, side)
     plot.text(-0.35, -0.3, "answered wrongly", color=LOSS, va="top")
     plot.text(-0.35, 0.25, "answered rightly", va="bottom")
     plot.set_xticks(range(int(swapped.max()) + 1))
-    plot.set(xlim=(-0.5, swapped.max() + 0.5), ylim=(margin.min() - 0.8, margin.max() + 1.2))
+    plot.set(xlim=(-0.5, swapped.max() + 0.5), ylim=(margin.min() - 0.8, margin.max() + 1.8))
     plot.grid(visible=False)
     return fig
 
@@ -176,7 +192,7 @@ def _ringed(plot: Axes, x: float, y: float, word: str, side: str) -> None:
 def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
     """Changes where the meaning turned, coloured: a row a defence, a column a kind of word."""
     names = list(dict.fromkeys(changes["defence"]))
-    changes = changes.set_index(["defence", "text"])
+    changes = of_texts(changes, *columns).set_index(["defence", "text"])
     changes = changes.loc[[(name, text) for name in names for text in columns]]
     cells: dict[str, dict[str, float]] = {}
     for (name, text), gain in changes["gain"].items():
@@ -199,27 +215,33 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
 
 def panels(
     gains: pd.DataFrame,
-    xlim: tuple[float, float],
     beneath: Mapping[str, str] | None = None,
     colour: str | None = None,
+    bars: Mapping[str, float] | None = None,
 ) -> Figure:
     """One panel a text, one row a defence: gains with intervals.
 
-    A column of the frame that may lack: bar, the end of a grey bar.
-    beneath: a second line for some titles; colour: one for all marks, in place of the defences'.
+    beneath: a second line for some titles; colour: one for all marks, in place of the defences';
+    bars: where the grey bars of a text end.
     """
     titles = list(dict.fromkeys(gains["text"]))
     names = list(dict.fromkeys(gains["defence"]))
     down = -(-len(titles) // 2)
     fig = Figure(figsize=(WIDTH, down * (0.75 + 0.31 * len(names)) + 0.5), layout="constrained")
     plots = fig.subplots(down, 2, sharex=True, sharey=True, squeeze=False)
-    for plot, title in zip(plots.flat, titles, strict=True):
+    for spare in plots.flat[len(titles) :]:  # where the panels are odd in number
+        spare.remove()
+        plots[down - 2, 1].tick_params(labelbottom=True)
+    for plot, title in zip(plots.flat, titles, strict=False):
+        plot.use_sticky_edges = False  # a bar, too, ends before the frame
         plot.axvline(0, **AXIS)
         for row in gains[gains["text"] == title].to_dict("records"):
-            _row(plot, names.index(row["defence"]), row, colour)
+            y = names.index(row["defence"])
+            plot.barh(y, (bars or {}).get(title, 0), color=INK, alpha=0.25, height=0.7, linewidth=0)
+            _row(plot, y, row, colour)
         plot.set_title("\n".join(filter(None, (title, (beneath or {}).get(title)))), fontsize=10.5)
         plot.grid(axis="y", visible=False)
-    plots[0, 0].set(xlim=xlim, ylim=(len(names) - 0.5, -0.5))
+    plots[0, 0].set_ylim(len(names) - 0.5, -0.5)
     plots[0, 0].set_yticks(range(len(names)), names, fontsize=11)
     fig.supxlabel("points over the bare model (right: better)", fontsize=11, color=INK)
     return fig
@@ -229,7 +251,6 @@ def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None
     """A gain, its interval, and its number beside the panel, bold if it is shown."""
     colour = colour or COLOURS.get(row["defence"], INK)
     shown = row["answer"] in SHOWN
-    plot.barh(y, row.get("bar", 0), color=INK, alpha=0.25, height=0.7, linewidth=0)
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
     _mark(plot, row["gain"], y, colour, shown)
     place = dict(transform=plot.get_yaxis_transform(), ha="left", va="center")
@@ -248,15 +269,16 @@ def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]
     fig = Figure(figsize=(WIDTH, 3.3), layout="constrained")
     plot = fig.add_subplot(xlabel="texts that keep their label, %", xlim=(0, 104))
     names = list(readers)
-    label = "both readers, of 50 texts"
+    label: str | None = "both readers, of 50 texts"
     plot.barh(names, [*readers.values()], color=INK, alpha=0.35, height=0.62, label=label)
+    label = "the judge"
     for y, name in enumerate(names):
         plot.text(1.5, y, f"{readers[name]:.0f}", va="center", weight="bold")
         if name in judge:
             value, low, high = judge[name]
             plot.plot([low, high], [y, y], color=INK, linewidth=1.6)
-            once = "the judge" if name == next(iter(judge)) else None
-            plot.plot(value, y, "-D", color=INK, markersize=7, label=once)
+            plot.plot(value, y, "-D", color=INK, markersize=7, label=label)
+            label = None  # named once
     fig.legend(loc="outside upper center", ncols=2, frameon=False)
     plot.invert_yaxis()
     plot.grid(axis="y", visible=False)
@@ -300,13 +322,17 @@ def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
-    """Changes of each defence on some sets; gains that are shown are named, losses marked."""
+    """Changes of each defence on some sets; gains that are shown are named, losses marked.
+
+    A set on which a defence was not tried has a dash.
+    """
     rows = []
     answers: dict[tuple[str, str], str] = {}
     for name in dict.fromkeys(gains["defence"]):
         mine = gains[gains["defence"] == name].set_index("text")
-        row = {"defence": name}
-        for column in columns:
+        row = dict.fromkeys(["defence", *columns])
+        row["defence"] = name
+        for column in mine.index.intersection(columns):
             of = mine.loc[column]
             word = " gain" if of["answer"] == "gain" else ""
             row[column] = f"{signed(of['gain'])}{word}"
