@@ -4,6 +4,7 @@ import re
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
@@ -101,6 +102,10 @@ def test_the_verdict_on_the_terms(verdicts, trials):
     own = [row for row in rows if row["model"] == OURS]
     first = sum(row["P-D"] >= max(row[s] for s in SCHEMES) for row in own)
     assert f"the highest in {first} of {len(own)} under attack" in verdicts["3"]
+    means = pd.DataFrame(rows).groupby("model")[["P", "P-I"]].mean()
+    over_p = (means["P-I"] - means["P"]).drop(OURS), (means["P-I"] - means["P"])[OURS]
+    said = f"up to {-over_p[0].min():.1f} points below P in the paper, and {over_p[1]:.1f} above it"
+    assert said in verdicts["3"] and over_p[0].max() < 0.05
     below = []
     for result in ours.values():
         shares = proportions(result)
@@ -161,6 +166,20 @@ def test_training_against_attacks_is_judged_on_the_same_pairs(site, trials):
     plain, at, freelb = (f"{100 * share:.1f}" for share in kept)
     said = f"keeps {plain} % after standard training, {at} after AT, {freelb} after FreeLB"
     assert said in " ".join(text.split())
+
+
+def test_the_paper_prints_one_control_twice(verdicts):
+    table_8 = {
+        (row["model"], row["attack"]): row["accuracy"]
+        for row in paper_table("snli")
+        if (row["training"], row["method"]) == ("standard", "controlled")
+    }
+    gaps = [
+        abs(row["accuracy"] - table_8[row["model"], row["attack"]])
+        for row in paper_table("pmp")
+        if row["method"] == "analytic" and float(row["variance_threshold"]) == 0.99
+    ]
+    assert f"differ by up to {max(gaps):.1f} points" in verdicts["4"]
 
 
 def test_the_paper_prints_one_cell_in_two_ways(verdicts):

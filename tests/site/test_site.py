@@ -326,7 +326,6 @@ def test_front_page_counts_the_adaptive_attacks(site):
     assert len(trials) * few["p"].min() > 0.05  # corrected over all
     assert list(trials[trials["shown"]]["trial"]) == ["TextBugger, 1 word"]
     assert list(trials[trials["low"] > 0]["trial"])[1:] == ["P, c = 0.1", "TextFooler"]
-    assert f"in the least certain one up to {trials['high'].max():.0f}" in text
     assert (
         f"anything from {trials.iloc[-1]['low']:.0f} to {trials.iloc[-1]['high']:.0f} points"
         in text
