@@ -160,7 +160,8 @@ def readings(paper: Sequence[float], ours: Mapping[str, Sequence[float]]) -> Fig
         plot.text(max(values) + 0.2, y, f"{np.mean(values):.1f}", color=colour, va="center")
     plot.axvspan(min(paper), max(paper), color=PAPER, alpha=0.12, linewidth=0)
     plot.set_yticks(range(len(names)), names)
-    plot.set(xlim=(0, 8.6), ylim=(len(names) - 0.5, -0.5))
+    longest = np.max([paper, *ours.values()])
+    plot.set(xlim=(0, 1.12 * longest), ylim=(len(names) - 0.5, -0.5))
     plot.grid(visible=False)
     plot.tick_params(axis="y", length=0)
     plot.set_xlabel("difference of predicted and true error")
@@ -248,7 +249,9 @@ def change(rows: Sequence[Mapping]) -> Figure:
     plot.text(3.4, 0.13, "measured", color=OURS, **bold)
     plot.plot([0, 0], [-0.5, len(rows)], color=INK, linewidth=1, zorder=0)
     plot.set_yticks(range(len(rows)), [row["attack"] for row in rows])
-    plot.set(ylim=(len(rows) - 0.5, -1.2), xlim=(-8.5, 5.5), xticks=(-6, -4, -2, 0, 2, 4))
+    plot.set(ylim=(len(rows) - 0.5, -1.2), xticks=(-6, -4, -2, 0, 2, 4))
+    low, high = (row["low"] for row in rows), (row["high"] for row in rows)
+    plot.set(xlim=(min(-8.5, *low), max(5.5, *high)))
     plot.grid(visible=False)
     plot.tick_params(axis="y", length=0)
     plot.set_xlabel("change of the error by P control, %")
@@ -260,7 +263,7 @@ def change_table(groups: Mapping[str, Sequence[Mapping]]) -> Table:
     rows = []
     for name, members in groups.items():
         for row in members:
-            rows.append({"texts": name.replace("\n", " ")} | dict(row))
+            rows.append({"texts": name} | dict(row))
     return table(rows, "Change of the error by P control, in %", 1, folded=True)
 
 
@@ -278,7 +281,9 @@ def growth(error: np.ndarray, hundredth: np.ndarray, share: str = "a hundredth")
     plot.text(last + 0.2, error[:, -1].mean(), "the error", color=INK, **bold)
     plot.text(last + 0.2, 1.02, "Theorem 1", color=PAPER, **bold)
     plot.text(last + 0.2, hundredth[:, -1].mean(), f"{share}\nof it", color=LOSS, **bold)
-    plot.set(xlabel="block", ylabel="times as long", xticks=blocks, ylim=(0.6, 1.65))
+    plot.set(xlabel="block", ylabel="times as long", xticks=blocks)
+    both = np.array([error, hundredth])
+    plot.set_ylim(min(0.6, both.min()), max(1.65, both.max()))
     plot.set_xlim(-0.2, last + 1.6)
     plot.grid(visible=False)
     return fig
@@ -304,7 +309,7 @@ def returned(
     looks = {"P-D": (OURS, "o-"), "trained push": (ESTIMATE, "s-")}
     plots = fig.subplots(1, len(panels), sharey=True)
     for plot, (name, (bare, held)) in zip(plots, panels.items(), strict=True):
-        colour, mark = looks[name]
+        colour, mark = looks.get(name, (OURS, "o-"))
         states = range(len(bare))
         shade = dict(alpha=0.3, interpolate=True, linewidth=0)
         plot.fill_between(states, held, bare, held > bare, color=LOSS, **shade)
@@ -314,7 +319,7 @@ def returned(
         _leader(plot, "bare model", (5.8, bare[-2:] @ (0.2, 0.8)), (4.8, 97), INK)
         _leader(plot, "farther", (3, (bare[3] + held[3]) / 2), (3.4, 62), LOSS)
         _leader(plot, "nearer", (5.75, bare[-1] * 0.8), (4.6, 79), colour)
-        plot.set(xticks=states, ylim=(0, 118), xlim=(-0.3, len(bare) - 0.6))
+        plot.set(xticks=states, ylim=(0, max(118, *bare, *held)), xlim=(-0.3, len(bare) - 0.6))
         plot.set_title(titles[name], color=colour)
     plots[0].set_ylabel("distance from the clean states, %")
     fig.supxlabel("state (after so many blocks)", fontsize="medium")

@@ -30,9 +30,11 @@ def gains(
     """Gains with their intervals, a set a panel, on one scale; hollow where nothing is shown.
 
     rows: columns row (its name), set, gain, low, high, answer, and push where random pushes were
-    tried. panels: titles of the sets. adaptive: those of an adaptive attack.
+    tried. panels: titles of the sets. limits: of the points, wider where an interval is.
+    adaptive: sets of an adaptive attack.
     """
     names = list(dict.fromkeys(rows["row"]))
+    limits = (min(limits[0], rows["low"].min()), max(limits[1], rows["high"].max()))
     height = 0.65 if "push" in rows else 0.52
     fig = Figure(figsize=(WIDTH, 1.1 + height * len(names)), layout="constrained")
     plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
