@@ -64,9 +64,10 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
         line = {"model": row["model"], "P-D: counted": row["counted"]}
         for kind in ("P-D", "PMP"):
             line[f"{kind}: paper"] = row[f"{kind}, paper"]
-            line[f"{kind}: ours"] = row[f"{kind}, ours"]
-            low, high = row[f"{kind}, low"], row[f"{kind}, high"]
-            line[f"{kind}: 95 %"] = "not timed" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
+            value, low, high = (row[f"{kind}, {of}"] for of in ("ours", "low", "high"))
+            timed = not np.isnan(value)
+            line[f"{kind}: ours"] = value if timed else None
+            line[f"{kind}: 95 %"] = f"{low:.2f} to {high:.2f}" if timed else "not timed"
         shown.append(line)
     title = "Time over that of the bare model; our PMP makes two sweeps"
     return table(shown, title, digits={"P-D: counted": 3, "P-D: paper": 3}, folded=True)
