@@ -49,7 +49,7 @@ def dials(
     figure = slider(time, frames, names, "time", "position", start)
     figure.add_hline(1, line_dash="dot", line_color=INK)
     figure.add_vline(disturbed_from, line_dash="dot", line_color=INK)
-    figure.update_yaxes(range=[-0.2, 2.2])
+    figure.update_yaxes(range=reach((-0.2, 2.2), frames[start]["position"]))
     return tidy(figure)
 
 
@@ -79,12 +79,12 @@ def three_terms(
 
 
 def positions_table(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Table:
-    """The positions at five times."""
+    """The positions at every fifth unit of time."""
     rows = []
-    for wanted in (5, 10, 15, 20, 30):
+    for wanted in range(5, round(time[-1]) + 1, 5):
         k = int(np.argmin(abs(time - wanted)))
         rows.append({"time": wanted} | {name: y[k] for name, y in positions.items()})
-    return table(rows, "Position at five times", folded=True)
+    return table(rows, "Position over time", folded=True)
 
 
 def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
@@ -108,13 +108,15 @@ def surprises(
 ) -> Figure:
     """A panel for each surprise: the position under the replayed forces and under the feedback."""
     figure = page(3.7)
-    panels = figure.subplots(1, len(replayed), sharey=True)
+    panels = figure.subplots(1, len(replayed), sharey=True, squeeze=False)[0]
     positions = reach((-0.1, 2.6), *replayed.values(), *feedback.values())
     for plot, (name, position) in zip(panels, replayed.items(), strict=True):
         plot.plot(time, position, "--", color=INK, label="replayed")
         plot.plot(time, feedback[name], color=P_I_D, label="feedback")
         plot.axhline(1, **DOTTED)
-        plot.set(title=name, xlabel="time", xticks=(0, 10, 20, 30), ylim=positions)
+        plot.set(
+            title=name, xlabel="time", xticks=range(0, round(time[-1]) + 1, 10), ylim=positions
+        )
     panels[0].set_ylabel("position")
     panels[-1].legend(loc="lower right")
     return figure
@@ -135,9 +137,12 @@ def error_and_control(
 ) -> Figure:
     """A state in the plane, its error off a line through 0 in that direction, and its control."""
     figure = Figure(figsize=(5.6, 3.3), layout="none")
-    plot = figure.add_axes((0, 0, 1, 1), xlim=(-0.75, 3.45), ylim=(-0.3, 2.17), aspect="equal")
+    line = np.outer(direction, (-0.6, 3.4))
+    wide = reach((-0.75, 3.45), line[0], x[0])
+    high = reach((-0.3, 2.17), line[1], x[1])
+    plot = figure.add_axes((0, 0, 1, 1), xlim=wide, ylim=high, aspect="equal")
     plot.set_axis_off()
-    plot.plot(*np.outer(direction, (-0.6, 3.4)), color=INK, linewidth=5, alpha=0.4)
+    plot.plot(*line, color=INK, linewidth=5, alpha=0.4)
     whole = dict(arrowstyle="simple,head_width=1.1,head_length=0.7,tail_width=0.55", alpha=0.45)
     whole |= dict(color=LOSS, linewidth=0, mutation_scale=18, shrinkA=0, shrinkB=0)
     plot.annotate("", x + error, x, arrowprops=whole)
@@ -224,9 +229,11 @@ def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
     for name, distance in distances.items():
         colour, mark, size = looks[name]
         plot.plot(distance, color=colour, marker=mark, markersize=size)
-    plot.text(2, 0.76, "shifted inside the clean subspace", color=LOSS, ha="center", va="top")
-    plot.text(1.2, 0.32, "shifted off it", color=OURS)
-    layers = range(len(distances["inside"]))
+    inside, off = distances.values()
+    layers = range(len(inside))
+    middle = (layers[-1] / 2, 0.95 * inside[0])
+    plot.text(*middle, "shifted inside the clean subspace", color=LOSS, ha="center", va="top")
+    plot.text(1.2, off[1] + 0.02, "shifted off it", color=OURS)
     plot.set_ylim(reach((-0.03, 0.9), *distances.values()))
     plot.set(xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
     plot.set_ylabel("distance from the clean run")
