@@ -93,10 +93,14 @@ def distances(x: np.ndarray, foot: np.ndarray, direction: np.ndarray) -> Figure:
     """Left: a state and its two parts. Right: two disturbances of its foot, along and off."""
     figure = page(3.3)
     left, right = figure.subplots(1, 2)
-    wide, high = np.transpose([x, foot])
+    clean = foot / 2
+    size = 0.8
+    off = size * (x - foot) / np.linalg.norm(x - foot)
+    under = np.array([direction[1], -direction[0]])  # at right angles to the line
+    wide, high = np.transpose([x, foot, clean + size * direction, clean + off])
     for plot in (left, right):
         plot.axline((0, 0), direction, color=FLAT, linewidth=1)
-        plot.text(1.5, 0.46, r"$\mathcal{V}$", color=FLAT, fontsize=13)
+        plot.text(*(1.57 * direction + 0.17 * under), r"$\mathcal{V}$", color=FLAT, fontsize=13)
         plot.set(xlim=reach((-0.1, 1.7), wide), ylim=reach((-0.2, 1.6), high), aspect="equal")
         plot.set_axis_off()
     left.set_title(r"a subspace $\mathcal{V}$")
@@ -107,11 +111,9 @@ def distances(x: np.ndarray, foot: np.ndarray, direction: np.ndarray) -> Figure:
     _arrow(left, zero, foot, FLAT, "Πx", (0.05, -0.18))
     _arrow(left, foot, x, OFF, "Qx", (0.1, 0.06), gap=5)
     right.set_title("two disturbances")
-    clean = foot / 2
-    size = 0.8
-    off = (x - foot) / np.linalg.norm(x - foot)
-    _arrow(right, clean, clean + size * direction, INK, "along: not seen", (-0.25, -0.3))
-    _arrow(right, clean, clean + size * off, OFF, "off: seen", (0.1, 0.06))
+    beside = (0.6 * direction[1] - 0.48, -0.3)
+    _arrow(right, clean, clean + size * direction, INK, "along: not seen", beside)
+    _arrow(right, clean, clean + off, OFF, "off: seen", (0.1, 0.06))
     right.plot(*clean, "o", color=STATES, markersize=8)
     return figure
 
@@ -141,7 +143,8 @@ def energy_lost(
     frames = {}
     held = f"{100 * (1 - limit):g} % kept"
     for bend, lost in measured.items():
-        ring = [[ranks[bend]], [lost[ranks[bend]]]]  # the first r that loses no more
+        first = ranks[bend]  # the first r that loses no more, if there is one
+        ring = [[first], [np.append(lost, np.nan)[first]]]
         lines = {"formula": formula[bend], "measured": lost, held: ring}
         frames[f"{bend:g}"] = lines
     label = ("directions kept r", "share of the energy lost")
@@ -165,7 +168,7 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
     A line is given by its direction, (2,).
     """
     figure = page(3.9)
-    words = {"lost: how the\nstates differ": -0.3, "called an error:\nthe mean": 4.5}
+    words = ("lost: how the states differ", "called an error: the mean")
     shown = cloud[np.argsort(cloud[:, 0])[3::8]]
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     wide, high = cloud.T
@@ -176,8 +179,8 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
             panel.plot(*np.array([foot, state]).T, color=OFF, linewidth=1)
         panel.plot(wide, high, "^", color=STATES, markersize=3, zorder=3)
         panel.plot(0, 0, "+", color=INK, markersize=12)
-        panel.set_title(name)
-        panel.text(4.4, words[red], red, color=OFF, ha="right", va="top")
+        panel.set_title(name, pad=22)
+        panel.text(0.5, 1.02, red, color=OFF, ha="center", transform=panel.transAxes)
         panel.set(xlim=reach((-1.5, 4.5), wide), ylim=reach((-1.7, 4.8), high), aspect="equal")
         panel.set(xlabel="first number", xticks=(0, 2, 4), yticks=(0, 2, 4))
     panels[0].set_ylabel("second number")
@@ -196,13 +199,14 @@ def clean_bias(
     zero = np.zeros(2)
     line = (now - before) / np.linalg.norm(now - before)
     foot = line * (line @ now)
-    left.plot(*np.outer(line, (-0.35, 0.55)), color=CHANGES, linewidth=1.5)
+    ends = np.outer(line, (-0.35, max(0.55, 1.1 * line @ now)))
+    left.plot(*ends, color=CHANGES, linewidth=1.5)
     left.text(0.2, -0.2, "subspace of changes", color=CHANGES, fontsize=12, ha="center", va="top")
     left.plot(*np.transpose([foot, now]), color=OFF, linewidth=1.5)
-    _arrow(left, zero, before, STATES, "$x_{t-1}$", (0.1, -0.04))
-    _arrow(left, zero, now, STATES, "$x_t$", (0.08, 0.02))
+    for name, state in {"$x_{t-1}$": before, "$x_t$": now}.items():
+        _arrow(left, zero, state, STATES, name, (0.1 * state[1], -0.1 * state[0]))
     _arrow(left, before, now, CHANGES, "change", (0.03, 0.1))
-    wide, high = np.transpose([before, now])
+    wide, high = np.transpose([before, now, *ends.T])
     left.set(xlim=reach((-0.5, 0.95), wide), ylim=reach((-0.32, 1.1), high), aspect="equal")
     left.set_title("a state and its change")
     left.set_axis_off()
