@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pidbook.figures import OURS, PALETTE, curves, name_ends, table
+from pidbook.figures import OURS, PALETTE, curves, name_ends, reach, table
 from pidbook.figures.tables import Table
 
 GREEDY = PALETTE[1]  # a layer that looks at its own bill only
@@ -19,14 +19,16 @@ GREEDY = PALETTE[1]  # a layer that looks at its own bill only
 def tiles(shares: Sequence[Fraction]) -> Figure:
     """A row of tiles for networks of 1, 2, ... layers; shares: from the last layer back."""
     layers = len(shares)
-    figure = Figure(figsize=(5.6, 0.2 + 0.55 * layers))
+    figure = Figure(figsize=(5.6, max(2.4, 0.2 + 0.55 * layers)))
+    look = dict(ha="center", va="center", color="white", fontsize=min(12, 80 / layers))
     plot = figure.add_subplot()
     for depth in range(1, layers + 1):
         for t in range(depth):
             share = shares[depth - 1 - t]
             colour = np.array(to_rgb(OURS)) * (0.93 - 3.4 * (0.5 - float(share)))  # by value
             plot.barh(depth, 0.94, left=t - 0.47, height=0.86, color=colour)
-            plot.text(t, depth, str(share), ha="center", va="center", color="white")
+            text = str(share) if layers < 7 else f"{float(share):.3f}"  # long fractions do not fit
+            plot.text(t, depth, text, **look)
     plot.set(yticks=range(1, layers + 1), xticks=range(layers))
     plot.set(xlabel="layer t", ylabel="layers in the network")
     plot.set(xlim=(-0.6, layers - 0.4), ylim=(layers + 0.6, 0.4))
@@ -52,20 +54,27 @@ def two_bills(
     plot = figure.add_subplot()
     plot.plot(corrected, with_next, "-", color=OURS, label="with the next layer's bill")
     plot.plot(corrected, own, "--", color=GREEDY, label="its own bill only")
-    for line, best, colour, place in (
-        (with_next, ahead, OURS, (0.69, 0.465)),
-        (own, greedy, GREEDY, (0.5, 0.195)),
+    for line, best, colour, (right, up) in (
+        (with_next, ahead, OURS, (0.09, 0.165)),
+        (own, greedy, GREEDY, (0, -0.055)),
     ):
-        plot.plot(corrected[best], line[best], "o", color=colour, markersize=8)
-        part = Fraction(corrected[best]).limit_denominator(9)
+        x, y = corrected[best], line[best]
+        plot.plot(x, y, "o", color=colour, markersize=8)
+        part = Fraction(x).limit_denominator(9)
         text = f"least at {part} (leaves {1 - part})"
-        plot.text(*place, text, ha="center", va="center", color=colour)
+        plot.text(x + right, y + up, text, ha="center", va="center", color=colour)
     paid = (corrected[greedy], with_next[greedy])
     plot.plot(*paid, "o", color=GREEDY, fillstyle="none", markersize=9)
     words = f"greedy: {Fraction(paid[1]).limit_denominator(99)} in all"
     leader = dict(arrowstyle="-", color=GREEDY, linewidth=0.8, shrinkB=6)
-    plot.annotate(words, paid, (0.36, 0.57), ha="center", color=GREEDY, arrowprops=leader)
-    plot.set(ylim=(0.15, 0.78), xlabel="share that the first layer corrects", ylabel="cost")
+    plot.annotate(
+        words, paid, (paid[0] - 0.14, paid[1] + 0.26), ha="center", color=GREEDY, arrowprops=leader
+    )
+    plot.set(
+        ylim=reach((0.15, 0.78), own, with_next),
+        xlabel="share that the first layer corrects",
+        ylabel="cost",
+    )
     plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure
 
