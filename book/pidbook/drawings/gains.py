@@ -51,7 +51,8 @@ def two_layers(
 ) -> Figure:
     """The first two layers: the line of clean states, the state that arrives, and the controlled."""
     figure = Figure(figsize=(5.6, 3.2), layout="constrained")
-    across_page, up_page = np.transpose([*arrives[:2], *controlled[:2]])
+    ends = [1.62 * direction for direction in along[:2]]  # of the lines
+    across_page, up_page = np.transpose([*arrives[:2], *controlled[:2], *ends])
     for t, plot in enumerate(figure.subplots(1, 2)):
         x = arrives[t]
         v = controlled[t]
@@ -65,7 +66,8 @@ def two_layers(
         plot.set(xticks=[], yticks=[], xlabel=f"off the line:\n{off}")
         plot.grid(False)
         plot.spines[:].set_visible(False)
-        plot.text(*(x * 0.6 + (-0.2, 0.06)), "arrives", ha="center", va="bottom")
+        beside = 0.25 * np.array([-x[1], x[0]]) / np.linalg.norm(x)
+        plot.text(*(0.6 * x + beside), "arrives", ha="center", va="center")
         plot.text(*((x + v) / 2 + (0.06, 0.04)), "control", color=OURS, va="bottom")
         # between arrow and line; beyond the line where it is near
         middle = 0.75 * v if across[t] @ v > 0.3 else 0.75 * (along[t] @ v) * along[t]
@@ -87,10 +89,10 @@ def useful_prices(ratio: np.ndarray, left: Mapping[int, np.ndarray], limit: np.n
     by_ratio.axvline(1, color=INK, linewidth=1, linestyle="--")
     by_ratio.text(1.3, 0.1, "c = T²")
     for k, (depth, line) in enumerate(left.items()):
-        look = dict(color=(INK, LEFT, OURS)[k], marker="os^"[k], label=f"T = {depth}")
-        dashes = ("-", "--", ":")[k]
+        look = dict(color=(INK, LEFT, OURS)[k % 3], marker="os^Dv"[k % 5], label=f"T = {depth}")
+        dashes = ("-", "--", ":")[k % 3]
         by_price.semilogx(ratio[::2] * depth**2, line[::2], dashes, markersize=5, **look)
-        own = slice(k, None, 3)  # every third mark, so that none hides another
+        own = slice(k % 3, None, 3)  # every third mark, so that none hides another
         by_ratio.semilogx(ratio[own], line[own], linestyle="", markersize=6, **look)
     by_price.set(xlabel="price c", ylabel="left at the exit")
     by_ratio.set(xlabel="price / depth², c / T²")
@@ -117,14 +119,14 @@ def removed(
 ) -> Figure:
     """Share that the first layer removes, by weight: a panel for each price."""
     figure = Figure(figsize=(5.6, 3.8), layout="constrained")
-    panels = figure.subplots(1, len(optimum), sharey=True)
+    panels = figure.subplots(1, len(optimum), sharey=True, squeeze=False)[0]
     for plot, (price, best) in zip(panels, optimum.items(), strict=True):
         mean = average[price]
-        plot.plot(weights, best, color=OURS)
-        plot.plot(weights, mean, "--", color=MEAN)
+        plot.plot(weights, best, color=OURS, label="optimum")
+        plot.plot(weights, mean, "--", color=MEAN, label="averaged law")
         plot.fill_between(weights, mean, best, color=LOSS, alpha=0.18, linewidth=0)
         plot.set(title=f"c = {price:g}", xlabel="weight q", ylim=(0, 1.09), xticks=(0, 0.5, 1))
     panels[0].set_ylabel("share removed by layer 0")
-    panels[0].text(0.35, 0.9, "optimum", color=OURS)
-    panels[0].text(0.56, 0.38, "averaged\nlaw", color=MEAN, va="center")
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=2)
     return figure
