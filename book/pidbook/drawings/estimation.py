@@ -58,20 +58,15 @@ def idea(
         plot.set_axis_off()
         bars.set(xlim=(0, max(6.2, 1.8 * longest)), ylim=(2.6, -0.6))
         bars.set_axis_off()
-    left = {
-        "observed": (-5.4, 2.2, INK),
-        "clean states": (-0.3, -2.4, INK),
-        "projected": (0.1, -0.6, OURS),
-        "estimated": (-5.8, -0.7, ESTIMATE),
-    }
-    right = {
-        "observed": (-3.2, 3.1, INK),
-        "projected": (0.1, -0.6, OURS),
-        "estimated": (0.3, 3.1, ESTIMATE),
-    }
-    for plot, names in zip(plots[0], (left, right), strict=True):
-        for name, (x, y, colour) in names.items():
-            plot.text(x, y, name, color=colour, weight="bold")
+    # names, each a step from its mark
+    left = {"observed": (-4.1, 0.4), "projected": (0.34, -0.47), "estimated": (-4.57, -0.57)}
+    right = {"observed": (-1.9, 1.3), "projected": (0.34, -0.47), "estimated": (-0.17, 1.72)}
+    for plot, case, steps in zip(plots[0], cases.values(), (left, right), strict=True):
+        for name, step in steps.items():
+            place = case["places"][name] + step
+            plot.text(*place, name, color=MAPS[name], weight="bold")
+    lowest = clean[1].min() - 0.34
+    plots[0, 0].text(-0.3, lowest, "clean states", color=INK, weight="bold")
     fig.supxlabel("expected squared error of a state", fontsize="medium")
     return fig
 
@@ -146,9 +141,9 @@ def conceptors(panels: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mappi
 
 
 def conceptors_table(
-    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], apertures: Mapping[str, float]
+    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], apertures: Mapping[str, float], where: str
 ) -> Table:
-    """Shares kept at some directions."""
+    """Shares kept at some directions; where: the state and the price, for the title."""
     rows = []
     for title, pair in panels.items():
         kinds = ("projections", f"conceptor, aperture {apertures[title]:.1f}")
@@ -157,7 +152,8 @@ def conceptors_table(
             for k in (1, 10, 50, 100, 200, 300, len(shares)):
                 row[str(k)] = float(shares[k - 1])
             rows.append(row)
-    return table(rows, "Share kept, by direction, in the order of the shares", 3, folded=True)
+    title = f"Share kept ({where}), by direction, in the order of the shares"
+    return table(rows, title, 3, folded=True)
 
 
 # --- On a transformer ---------------------------------------------------------------------------
@@ -204,7 +200,7 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     for place, rows in enumerate(groups.values()):
         middles.append(3.6 * place + 1)
         for line, row in enumerate(rows):
-            colour, mark = LOOKS[row["control"]]
+            colour, mark = LOOKS.get(row["control"], (INK, "o"))
             y = 3.6 * place + line
             ends = (row["low"], row["high"])
             name = row["control"] if place == 0 else ""

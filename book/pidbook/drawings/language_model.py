@@ -81,7 +81,7 @@ def _panels(shares: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
         rows = shares[shares["data"] == data]
         for y, (_, row) in enumerate(rows.iterrows()):
-            colour, mark = LOOKS[row["name"]]
+            colour, mark = LOOKS.get(row["name"], (NOISE, "o"))
             plot.barh(y, row["share"], 0.5, color=colour, alpha=0.3)
             _interval(plot, y, row, colour, mark)
         plot.axvline(0, color=INK, linewidth=0.8)
@@ -152,7 +152,8 @@ def by_kind(shares: pd.DataFrame) -> Figure:
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])
-                _interval(plot, y + shift, row, *LOOKS[name], None if y else name)
+                look = LOOKS.get(name, (NOISE, "o"))
+                _interval(plot, y + shift, row, *look, None if y else name)
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])

@@ -17,12 +17,13 @@ from pidbook.figures import (
     Table,
     page,
     page_and_plot,
+    reach,
     signed,
     table,
 )
 
 LEVEL = dict(color=INK, linewidth=0.9)
-
+PUBLISHED = 0.001  # the price in the paper's code
 
 RIVAL_WAYS = {  # question to the rival beside which it stands
     "Riccati with measured blocks": "orthogonal blocks",
@@ -86,18 +87,21 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     """Share of the guess that P removes, by price, with the gain of two kinds of blocks."""
     fig, plot = page_and_plot(3.7, xlabel="price c of a push", ylabel="share removed")
     looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
-    for name, share in shares.items():
+    place = np.inf  # of a name: its curve's end, or below the name above
+    for name, share in sorted(shares.items(), key=lambda item: -item[1][-1]):
         colour, mark, size, face = looks[name]
         how = dict(color=colour, linewidth=2, markersize=size, markerfacecolor=face)
         plot.plot(prices, share, f"{mark}-", **how)
         text = f"{name}: {share[-1]:.2f}"
-        plot.text(1.7 * prices[-1], share[-1], text, color=colour, va="center")
-    plot.axvline(prices[0], linestyle="--", **LEVEL)
-    plot.text(1.2 * prices[0], 0.08, "the published price", va="center")
-    plot.set(xscale="log", xlim=(6e-4, 1500), ylim=(0, 1.08))
+        place = min(share[-1], place - 0.08)
+        plot.text(1.7 * prices[-1], place, text, color=colour, va="center")
+    plot.axvline(PUBLISHED, linestyle="--", **LEVEL)
+    plot.text(1.2 * PUBLISHED, 0.08, "the published price", va="center")
+    first = 0.6 * min(*prices, PUBLISHED)
+    plot.set(xscale="log", xlim=(first, 150 * prices[-1]), ylim=(0, 1.08))
     plot.set_xticks(prices, [f"{price:g}" for price in prices])
     plot.minorticks_off()
-    plot.spines["bottom"].set_bounds(6e-4, prices[-1])
+    plot.spines["bottom"].set_bounds(first, prices[-1])
     plot.xaxis.set_label_coords(0.33, -0.13)
     plot.grid(visible=False)
     return fig
@@ -113,14 +117,14 @@ def searches(gains: pd.DataFrame) -> Figure:
     panels = fig.subplots(groups.ngroups, 1, sharex=True)
     for panel, (name, rows) in zip(panels, groups, strict=True):
         for y, row in enumerate(rows.itertuples()):
-            colour = GAINS[row.law]
+            colour = GAINS.get(row.law, NOISE)
             panel.barh(y, row.gain, 0.7, color=colour, alpha=0.75)
             panel.plot((row.low, row.high), (y, y), **LEVEL)
             panel.text(40, y, signed(row.gain), color=colour, va="center")
         panel.axvline(0, **LEVEL)
         panel.set_yticks(range(len(rows)), rows["law"])
         for label, law in zip(panel.get_yticklabels(), rows["law"], strict=True):
-            label.set_color(GAINS[law])
+            label.set_color(GAINS.get(law, NOISE))
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-29, 47), xticks=(-20, 0, 20))
         panel.set_title(name, loc="left", fontsize=11.5, weight="bold")
         panel.grid(visible=False)
@@ -146,7 +150,7 @@ def course(courses: Mapping[str, np.ndarray], most: int) -> Figure:
     plot.text(1, most + 3, f"at most {most}, whatever the words")
     place = np.inf
     for name, turned in sorted(courses.items(), key=lambda item: -item[1][-1]):
-        colour, line = ATTACKERS[name]
+        colour, line = ATTACKERS.get(name, (NOISE, ":"))
         plot.plot(turned, color=colour, linewidth=2.4, linestyle=line)
         place = min(turned[-1], place - 8)
         plot.text(last + 1, place, f"{turned[-1]} {name}", color=colour, va="center")
@@ -189,7 +193,9 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     """
     fig, plot = page_and_plot(4.0, ylabel="points over the bare model")
     last = len(right) - 1
-    for shift, (name, colour) in zip((-0.09, 0, 0.09), RIVALS.items(), strict=True):
+    names = gains["control"].unique()
+    for shift, name in zip(np.linspace(-0.09, 0.09, len(names)), names, strict=True):
+        colour = RIVALS.get(name, NOISE)
         rows = gains[gains["control"] == name]
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
         places = rows["strength"] + shift  # else the marks lie on each other
@@ -197,10 +203,11 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
         end = rows["gain"].iloc[-1]
         plot.text(last + 0.2, end, f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
-    names = ["clean", *map(str, range(1, last)), f"{last}"]
-    ticks = [f"{name}\n{v:.0f} %" for name, v in zip(names, right, strict=True)]
+    levels = ["clean", *map(str, range(1, last + 1))]
+    ticks = [f"{level}\n{v:.0f} %" for level, v in zip(levels, right, strict=True)]
     plot.set_xticks(range(last + 1), ticks)
-    plot.set(xlim=(-0.25, last + 1.9), ylim=(-4.5, 18.5), yticks=(0, 5, 10, 15))
+    ylim = reach((-4.5, 18.5), gains[["low", "high"]])
+    plot.set(xlim=(-0.25, last + 1.9), ylim=ylim, yticks=(0, 5, 10, 15))
     plot.spines["bottom"].set_bounds(-0.25, last + 0.1)
     plot.set_xlabel("strength of the corruption; beneath: accuracy of the bare model", x=0.4)
     plot.grid(visible=False)
@@ -253,6 +260,7 @@ def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
     contradiction in %, of each law.
     """
     fig = page(3.2)
+    x, y = np.array([*moves["before"], *moves["after"]]).T
     for plot, (law, colour) in zip(fig.subplots(1, 2, sharey=True), LAWS.items(), strict=True):
         for row in moves[moves["law"] == law].itertuples():
             before, after = np.array(row.before), np.array(row.after)
@@ -265,7 +273,8 @@ def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
         text = f"contradiction: {chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
-        plot.set(xlim=(-8.5, 8.5), ylim=(-4.6, 4), xticks=(-5, 0, 5), yticks=(-3, 0, 3))
+        xlim = reach((-8.5, 8.5), x)
+        plot.set(xlim=xlim, ylim=reach((-4.6, 4), y), xticks=(-5, 0, 5), yticks=(-3, 0, 3))
         plot.set_xlabel("first direction")
         plot.grid(visible=False)
     fig.axes[0].set_ylabel("second direction")
