@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from pidbook.analysis import Pontryagin
-from pidbook.analysis.steering import Steering
 from pidlib import Estimator, PIDController, RandomEdits
 from pidlib.hooks import find_blocks, read_states
 
@@ -182,7 +181,7 @@ def test_what_is_attached_between_two_batches_of_a_fit_is_named(tiny):
         PIDController.fit(model, tiny.tokenizer(), stream(), **how)
 
 
-KINDS = ("controller", "steering", "pontryagin", "blocks")
+KINDS = ("controller", "pontryagin", "blocks")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,7 +191,6 @@ def test_one_door_a_second_control_of_any_class_is_refused(tiny, first, kind):
     control = fitted(tiny, model)
     door = {
         "controller": control.attached,
-        "steering": Steering(lambda t, x: 0.1 * x, [0]).attached,
         "pontryagin": Pontryagin(control, sweeps=1).attached,
         "blocks": lambda of: find_blocks(of).control(lambda t, x, mask: x + 1),
     }

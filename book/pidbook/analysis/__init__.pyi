@@ -10,10 +10,6 @@ from .linearisation import (
 from .pontryagin import (
     Pontryagin as Pontryagin,
 )
-from .steering import (
-    Steering as Steering,
-    concept_states as concept_states,
-)
 from .theorem import (
     ErrorProfiles as ErrorProfiles,
     error_profiles as error_profiles,

@@ -77,5 +77,4 @@ from .tucker import (
     Subspace as Subspace,
     TuckerMoments as TuckerMoments,
     energy_off as energy_off,
-    hosvd as hosvd,
 )
