@@ -65,7 +65,7 @@ def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
 
 
 def three_terms(
-    time: np.ndarray, positions: Mapping[str, np.ndarray], disturbed_from: float
+    time: np.ndarray, positions: Mapping[str, np.ndarray], disturbed_from: float, target: float = 1
 ) -> Figure:
     """Position over time under P, P-D and P-I-D."""
     figure = curves(time, positions, xlabel="time", ylabel="position")
@@ -73,7 +73,7 @@ def three_terms(
     plot = figure.axes[0]
     name_ends(plot)
     plot.set_xlim(-1, time[-1])
-    plot.axhline(1, **DOTTED)
+    plot.axhline(target, **DOTTED)
     plot.axvline(disturbed_from, **DOTTED)
     return figure
 
