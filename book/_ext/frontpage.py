@@ -229,9 +229,8 @@ def forest(
         row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
         pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
         rows.append(row | {"pairs": ", ".join(pairs)})
-    return as_box(fig, "Gains over no control"), numbers(
-        rows, "In points, with 95 % intervals", folded=True
-    ).html
+    shown = numbers(rows, "In points, with 95 % intervals", folded=True)
+    return as_box(fig, "Gains over no control"), shown.html
 
 
 def setup(app):

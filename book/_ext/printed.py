@@ -29,10 +29,9 @@ def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = F
 
     by: the columns that become blocks, rows and columns. cells: what a cell lists; columns of the
     table, or else values of its column `control`, each with its number in the last column. Where
-    the table has no column for the rows, each of `cells` becomes a row, and where it has none for the
-    columns, each becomes a column. The highest number of a
-    cell is bold. rows: each of `cells` has a row of its own, and the highest number with control in
-    a column is bold.
+    the table has no column for the rows, each of `cells` becomes a row; where it has none for the
+    columns, a column. The highest number of a cell is bold. rows: each of `cells` has a row of its
+    own, and the highest number with control in a column is bold.
     """
     found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
     for block, line, column, name, number in _entries(html, by, cells):

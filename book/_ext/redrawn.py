@@ -118,7 +118,7 @@ def radars(plots: dict[str, list[dict]]) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from pidbook.figures import use_book_style
+    from pidbook.figures import table, use_book_style
 
     use_book_style()
     with rc_context({"font.size": 11.5}):
@@ -130,7 +130,14 @@ def radars(plots: dict[str, list[dict]]) -> str:
     key = fig.axes[len(plots)]
     key.axis("off")
     key.legend(*panel.get_legend_handles_labels(), loc="center", handlelength=1.5)
-    return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}")
+    rows = [
+        {"model": model, "": trace["name"]} | dict(zip(trace["theta"], trace["r"], strict=True))
+        for model, traces in plots.items()
+        for trace in traces
+        if trace["r"][0] is not None
+    ]
+    shown = table(rows, "Accuracy in %", digits=1, folded=True)
+    return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}") + shown.html
 
 
 def _radar(panel, traces: list[dict]) -> None:

@@ -103,9 +103,10 @@ def test_the_verdict_on_the_terms(verdicts, trials):
     first = sum(row["P-D"] >= max(row[s] for s in SCHEMES) for row in own)
     assert f"the highest in {first} of {len(own)} under attack" in verdicts["3"]
     means = pd.DataFrame(rows).groupby("model")[["P", "P-I"]].mean()
-    over_p = (means["P-I"] - means["P"]).drop(OURS), (means["P-I"] - means["P"])[OURS]
-    said = f"up to {-over_p[0].min():.1f} points below P in the paper, and {over_p[1]:.1f} above it"
-    assert said in verdicts["3"] and over_p[0].max() < 0.05
+    over_p = means["P-I"] - means["P"]
+    least = -over_p.drop(OURS).min()
+    said = f"up to {least:.1f} points below P in the paper, and {over_p[OURS]:.1f} above it"
+    assert said in verdicts["3"] and over_p.drop(OURS).max() < 0.05
     below = []
     for result in ours.values():
         shares = proportions(result)
@@ -166,6 +167,17 @@ def test_training_against_attacks_is_judged_on_the_same_pairs(site, trials):
     plain, at, freelb = (f"{100 * share:.1f}" for share in kept)
     said = f"keeps {plain} % after standard training, {at} after AT, {freelb} after FreeLB"
     assert said in " ".join(text.split())
+
+
+def test_the_verdict_on_pmp_at_the_smallest_subspace(site):
+    shares = proportions(read_result(RESULTS / "pmp-snli-test-minilm-nli.json"))
+    attacked = [key for key in ATTACKS.values() if key != "clean"]
+    formula, pmp = (
+        np.mean([100 * shares[name][key].value for key in attacked])
+        for name in ("averaged 85 relaxed", "PMP 85 running")
+    )
+    text = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml").get_text()
+    assert f"at 85 % by some {formula - pmp:.0f} points only" in " ".join(text.split())
 
 
 def test_the_paper_prints_one_control_twice(verdicts):

@@ -297,6 +297,11 @@ def test_front_page_shows_what_is_no_longer_heard(site):
     assert sum(one.beyond("noise")[1] > 0 for one in attacked) == 3  # of the four
     seen = gains_over_none(trial, "Terminal both")
     assert sum(seen[f"adaptive {recipe}"].interval()[0] > 0 for recipe in recipes) == 3
+    text = " ".join(soup("book/intro").select_one("article").get_text().split())
+    assert f"it loses {-100 * changes[0]['edited'].gain:.0f} points of accuracy" in text
+    of = [result["counts"][name]["edited"] for name in ("P-D 99 %", "none")]
+    wrong = [100 - 100 * count["right"] / count["n"] for count in of]
+    assert f"says so {wrong[0]:.0f} times of 100, the bare model {wrong[1]:.0f} times" in text
     for key in sets[2:]:  # as the figure's title says
         assert all(change[key].interval()[1] < 0 for change in changes[:2])
 
