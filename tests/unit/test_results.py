@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pidbook.evaluation.results import is_stale, read_result, write_result
+from pidbook.evaluation.results import is_stale, load_result, read_result, write_result
 from pidlib.data.nli import fingerprint
 from pidlib.io.files import check_sha256, sha256, write_json
 from pidlib.models import training_record
@@ -99,3 +99,11 @@ def test_numbers_as_keys_and_tuples_are_read_again(tmp_path):
     path, counts = tmp_path / "one.json", {10: {"right": 2, "n": 3}, 9: (1, 2)}
     made = write_result(path, **PARTS | {"counts": counts})
     assert read_result(path)["content_sha256"] == made["content_sha256"]
+
+
+def test_a_name_that_a_result_lacks_is_refused_with_those_that_it_has():
+    counts = load_result("trial-snli-test-minilm-nli")["counts"]
+    with pytest.raises(KeyError, match="no 'PD'; there are .*'P-D 99 %'"):
+        counts["PD"]
+    with pytest.raises(KeyError, match="no 'a2'; there are .*'a2t'"):
+        counts["none"]["a2"]

@@ -137,13 +137,27 @@ def read_result(path: Path) -> dict:
     return result
 
 
+class Names(dict):
+    """A mapping that says which names it has when it is asked for another."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"no {name!r}; there are {[*self]}")
+
+
+def _named(value: Any) -> Any:
+    """A value of JSON, each mapping in it as Names."""
+    if isinstance(value, dict):
+        return Names({name: _named(part) for name, part in value.items()})
+    return [_named(part) for part in value] if isinstance(value, list) else value
+
+
 def load_result(name: str) -> dict[str, Any]:
-    """Return the recorded result of a name, such as "trial-snli-test-minilm-nli"."""
+    """Return the recorded result of a name; one that it has not is refused wherever it is asked for."""
     path = RESULTS / f"{name}.json"
     if not path.is_file():
         near = get_close_matches(name, [of.stem for of in RESULTS.glob("*.json")], 4, cutoff=0)
         raise FileNotFoundError(f"no result {name!r}; on record with like names: {', '.join(near)}")
-    return read_result(path)
+    return _named(read_result(path))
 
 
 def is_stale(
