@@ -19,10 +19,9 @@ SOURCES = (
     "wiener-snli-test-minilm-nli.json",
 )  # a later file's rows stand for an earlier one's
 COLUMNS = {
-    "exact, all words": "every swap\ntried",
-    "clean": "text as\nwritten",
-    "edited": "one word turns\nthe meaning",
-    "counterfactual": "rewritten\nby people",
+    "exact, all words": "every swap tried",
+    "clean": "text as written",
+    "edited": "one word turns the meaning",
 }
 
 
@@ -197,35 +196,36 @@ def reading_time(name, rawtext, text, lineno, inliner, options=None, content=Non
 def forest(
     gains: dict[str, dict[str, tuple]], beside: dict[str, dict[str, str]]
 ) -> tuple[str, str]:
-    """HTML of gains, drawn, and of their numbers, folded, with columns `beside`."""
+    """HTML of gains, a row a contender, and of their numbers, folded, with columns `beside`.
+
+    The first test is an attack, in orange.
+    """
     from matplotlib import rc_context
 
-    from pidbook.figures import ESTIMATE, INK, OURS, gain_plot, table as numbers, use_book_style
+    from pidbook.figures import ATTACKER, INK, gain_plot, table as numbers, use_book_style
 
     use_book_style()
-    groups = {name: {r: g[:3] for r, g in rows.items()} for name, rows in gains.items()}
+    tests = list(next(iter(gains.values())))
+    groups = {test: {name: rows[test][:3] for name, rows in gains.items()} for test in tests}
     with rc_context({"font.size": 12}):
         fig = gain_plot(
-            groups, "change of accuracy, in points (right is better)", colours=(OURS, ESTIMATE, INK)
+            groups, "change of accuracy, in points (right is better)", colours=(ATTACKER, INK, INK)
         )
     fig.legends[0].remove()  # the names stand beside the first row
     plot = fig.axes[0]
     plot.locator_params(axis="x", nbins=5, integer=True)
-    plot.set_xlim(-22, plot.get_xlim()[1] + 18)
-    plot.axhline(0.5, color=INK, linewidth=0.8)
-    side = dict(weight="bold", color=INK, va="top", transform=plot.get_yaxis_transform())
-    plot.text(0.02, -0.45, "under attack", **side)
-    plot.text(0.02, 0.55, "no attack", **side)
+    plot.set_xlim(-22, 22)
+    plot.set_yticklabels([name.replace(" ", "\n", 1) for name in gains])
     for (bar, *_), (label, rows) in zip(plot.containers, groups.items(), strict=True):
         for (gain, y), (_, low, high) in zip(bar.get_xydata(), rows.values(), strict=True):
             end = (low, y, "right") if -8 < high < 0 else (high, y, "left")  # clear of the 0
             text, ink = f" {gain + 0.0:+.1f} ".replace("-", "−"), bar.get_color()
-            text += f" {label}" if y < 0.5 else ""
+            text += f" {label} " if y < 0.5 else ""
             plot.text(*end[:2], text, ha=end[2], va="center", color=ink, fontsize=11)
-    fig.set_size_inches(5.6, 1.6 + 0.35 * sum(map(len, groups.values())))
+    fig.set_size_inches(5.6, 1.2 + 0.38 * sum(map(len, groups.values())))
     rows = []
-    for name in next(iter(gains.values())):
-        row = {"": name.replace("\n", " ")} | {k: t[name] for k, t in beside.items()}
+    for name in tests:
+        row = {"": name} | {k: t[name] for k, t in beside.items()}
         row |= {label: printed(*changes[name][:3]) for label, changes in gains.items()}
         pairs = dict.fromkeys(f"{changes[name][3]:,}" for changes in gains.values())
         rows.append(row | {"pairs": ", ".join(pairs)})

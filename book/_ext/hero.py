@@ -70,11 +70,11 @@ def turn(trial: dict) -> str:
         "before": (before, "points gained by the control, on texts found without it"),
         "push": (
             pushed(trial, len(bare)),
-            "points gained by a random push of the same length, on the same texts",
+            "points gained by a random push of the same length, on these texts",
         ),
         "after": (
             after,
-            "points gained by the control, once the attack is aimed at the controlled model",
+            "points gained by the control, once the attack searches on the controlled model",
         ),
     }
     shown = []
@@ -83,11 +83,11 @@ def turn(trial: dict) -> str:
         number = f"<b>{gain:+.1f}</b><em>95 % interval {ends}</em>".replace("-", "\N{MINUS SIGN}")
         shown.append(f'<span class="{kind}">{bar}{number} {said}</span>')
     small = (
-        f"Accuracy of our model MiniLM (23 million weights) on {len(seen):,} pairs of sentences from "
-        f"SNLI, a public collection. TextFooler, an attack that swaps words for synonyms, brings it "
-        f"from {100 * clean.mean():.1f} % down to {100 * bare.mean():.1f} %. Then the control is "
-        f"switched on, and the same texts give {100 * held.mean():.1f} %. But if TextFooler searches "
-        f"on the controlled model itself, {100 * seen.mean():.1f} % are left."
+        f"Accuracy of our model MiniLM (23 million weights) on {len(seen):,} pairs of SNLI, a public "
+        f"collection. TextFooler, an attack that swaps words for synonyms, brings it from "
+        f"{100 * clean.mean():.1f} % down to {100 * bare.mean():.1f} %. The same texts give "
+        f"{100 * held.mean():.1f} % under control. If TextFooler searches on the controlled model "
+        f"itself, {100 * seen.mean():.1f} % are left."
     )
     return f'<p class="hero-turn">{"".join(shown)}<small>{small}</small></p>'
 
@@ -126,8 +126,7 @@ def hero(example: dict, counts: dict, n: int) -> str:
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>For this box a program wrote {n} pairs like this one (they are not from SNLI). In {turned} of them a swap of one word flips the answer. The paper’s control brings {back[PD]} of these answers back, and a random push of the same length {back[NOISE]}. (The swaps were searched without control, and nobody judged whether they keep the meaning.)</p><details><summary>More counts</summary><p>An '
-        f"adaptive attack, which searches on the controlled model, turns {counts['adaptive turned']} of them and fails on {turned - counts['adaptive turned']}. Do not read {turned - counts['adaptive turned']} of {turned} as a gain: only pairs were picked on which the model without control fails. <a href='../notebooks/10_robustness.html#fig-trial-snli'>Chapter 10</a> counts every pair.</p></details></div></section>"
+        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them a swap of one word flips the answer of the model without control. On these texts the paper’s control brings {back[PD]} of the {turned} answers back, and a random push of the same length {back[NOISE]}. An adaptive attack, which searches on the controlled model, flips {counts["adaptive turned"]} of the {turned}. (The other {turned - counts["adaptive turned"]} are no gain: all {turned} were picked because the model without control fails on them. Nobody judged whether the swaps keep the meaning.)</p></div></section>'
     )
 
 

@@ -24,6 +24,18 @@ def turned(html: str) -> str:
     return _table([("", "", list(first), [list(line) for line in others])])
 
 
+def with_highest(html: str) -> str:
+    """The table with the highest number of each row in bold."""
+    soup = BeautifulSoup(html, "html.parser")
+    for line in soup.select("tr"):
+        numbers = [cell for cell in line.select("td") if re.fullmatch(r"[\d.]+", cell.get_text())]
+        best = max((float(cell.get_text()) for cell in numbers), default=None)
+        for cell in numbers:
+            if float(cell.get_text()) == best:
+                cell.string.wrap(soup.new_tag("b"))
+    return str(soup)
+
+
 def in_blocks(html: str, by: Sequence[str], cells: Sequence[str], rows: bool = False) -> str:
     """A block of rows for each value of the first column named, as the paper has for each model.
 

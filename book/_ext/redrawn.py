@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from bookassets import PLOTLY, alt, plotly_box, svg_box
 from bookfigures import as_box, caption, captioned
 from contents import in_toc
-from printed import in_blocks, turned
+from printed import in_blocks, turned, with_highest
 
 SVG, HTML = "image/svg+xml", "text/html"
 FOLD = re.compile(
@@ -33,10 +33,12 @@ class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
 
     The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them but
-    for a table whose title begins with `fold`, `own` begins with the caption that the chapter gives, less its finding in bold, `choose` names
-    what the lists of a plotly figure choose first. The last table takes the paper's layout by
-    `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows and columns, and
-    `cells`, what a cell lists, or, by `rows`, what has a row each.
+    for a table whose title begins with `fold`, `own` begins with the caption that the chapter gives,
+    less its finding in bold, `theirs` draws the paper's models in violet. The last table takes the
+    paper's layout by `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows
+    and columns, and `cells`, what a cell lists, or, by `rows`, what has a row each. It stays folded
+    if `fold` is how its title begins. By `summary` the table before it is open, in such blocks
+    whose columns are `cells`, and the highest number of each row is bold.
     """
 
     required_arguments = 1
@@ -46,11 +48,12 @@ class FromChapter(SphinxDirective):
         unfold=directives.flag,
         fold=directives.unchanged,
         own=directives.flag,
-        choose=directives.unchanged,
+        theirs=directives.flag,
         turn=directives.flag,
         blocks=directives.unchanged,
         cells=directives.unchanged,
         rows=directives.flag,
+        summary=directives.flag,
     )
 
     def run(self):
@@ -66,11 +69,15 @@ class FromChapter(SphinxDirective):
         for data in drawn:
             if kind := next((kind for kind in kinds if kind in data), None):
                 content = data[kind]
-                if "choose" in self.options:
-                    content = chosen(content, self.options["choose"].split(", "))
+                if "theirs" in self.options:
+                    content = in_violet(content)
                 shown = box(kind, content, cell)
                 if kind == HTML:
-                    shown = breakable(self.laid_out(shown) if data is drawn[-1] else shown)
+                    if data is drawn[-1]:
+                        shown = self.laid_out(shown)
+                    elif "summary" in self.options:
+                        shown = self.summed_up(shown)
+                    shown = breakable(shown)
                 if "unfold" in self.options:
                     shown = unfolded(shown, self.options.get("fold"))
                 figure += nodes.raw(text=shown, format="html")
@@ -88,9 +95,25 @@ class FromChapter(SphinxDirective):
             return FOLD.sub(lambda m: TITLED.format(m[1], turned(m[3])), html)
         if "blocks" in self.options:
             by, cells = self.options["blocks"].split(", "), self.options["cells"].split("; ")
-            rows = "rows" in self.options
-            return FOLD.sub(lambda m: TITLED.format(m[1], in_blocks(m[3], by, cells, rows)), html)
+            rows, but = "rows" in self.options, self.options.get("fold")
+
+            def drawn(match: re.Match) -> str:
+                inner = in_blocks(match[3], by, cells, rows)
+                if but and match[1].startswith(but):
+                    return match[0].replace(match[3], inner)
+                return TITLED.format(match[1], inner)
+
+            return FOLD.sub(drawn, html)
         return html
+
+    def summed_up(self, html: str) -> str:
+        """A table of the columns that `cells` names, open, in blocks, the highest of a row bold."""
+        by, cells = self.options["blocks"].split(", ")[:2], self.options["cells"].split("; ")
+
+        def drawn(match: re.Match) -> str:
+            return TITLED.format(match[1], with_highest(in_blocks(match[3], [*by, "text"], cells)))
+
+        return FOLD.sub(drawn, html)
 
 
 class Radars(SphinxDirective):
@@ -109,12 +132,13 @@ class Radars(SphinxDirective):
         (spec,) = (of["data"][PLOTLY] for of in cell.outputs if PLOTLY in of.get("data", {}))
         ours, *theirs = [step["label"] for step in spec["layout"]["sliders"][0]["steps"]]
         choice = [self.options["data"], self.options["training"]]
+        spec = in_violet(spec)
         plots = {model: chosen(spec, [model, *choice])["data"] for model in (*theirs, ours)}
         return [captioned(self, radars(plots), "\n".join(self.content))]
 
 
 def radars(plots: dict[str, list[dict]]) -> str:
-    """HTML of the outlines of each model, traces of plotly, in a plot of its own."""
+    """HTML of the outlines of each model, traces of plotly, in a plot of its own, ours last."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -129,7 +153,11 @@ def radars(plots: dict[str, list[dict]]) -> str:
         panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
-    key.legend(*panel.get_legend_handles_labels(), loc="center", handlelength=1.5)
+    (_, theirs), (bare, *held) = [
+        fig.axes[place].get_legend_handles_labels()[0] for place in (0, len(plots) - 1)
+    ]
+    names = "bare model", "transfer, the paper's", "transfer, ours", "adaptive, ours"
+    key.legend([bare, theirs, *held], names, loc="center", handlelength=1.5)
     rows = [
         {"model": model, "": trace["name"]} | dict(zip(trace["theta"], trace["r"], strict=True))
         for model, traces in plots.items()
@@ -198,8 +226,26 @@ def chosen(spec: dict, names: list[str]) -> dict:
     for dial, name in zip(spec["layout"]["sliders"], names, strict=True):
         dial["active"] = [step["label"] for step in dial["steps"]].index(name)
         place = place * len(dial["steps"]) + dial["active"]
-    shown = spec["layout"]["meta"]["pictures"][place]["r"]
-    return spec | {"data": [t | {"r": r} for t, r in zip(spec["data"], shown, strict=True)]}
+    picture, data = spec["layout"]["meta"]["pictures"][place], []
+    for trace, r, colour in zip(spec["data"], picture["r"], picture["line.color"], strict=True):
+        data.append(trace | {"r": r, "line": trace["line"] | {"color": colour}})
+    return spec | {"data": data}
+
+
+def in_violet(spec: dict) -> dict:
+    """A figure with lists, models first: what is blue is violet on all models but the first, ours."""
+    from pidbook.figures.colours import OURS, PAPER
+
+    spec = deepcopy(spec)
+    own = [trace["line"]["color"] for trace in spec["data"]]
+    theirs = [PAPER if colour == OURS else colour for colour in own]
+    pictures = spec["layout"]["meta"]["pictures"]
+    of_ours = len(pictures) // len(spec["layout"]["sliders"][0]["steps"])
+    for place, picture in enumerate(pictures):
+        colours = own if place < of_ours else theirs
+        faces = [f"rgba({int(c[1:3], 16)},{int(c[3:5], 16)},{int(c[5:], 16)},0.12)" for c in colours]
+        picture.update({"line.color": colours, "fillcolor": faces})
+    return spec
 
 
 def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:
