@@ -243,7 +243,9 @@ def in_violet(spec: dict) -> dict:
     of_ours = len(pictures) // len(spec["layout"]["sliders"][0]["steps"])
     for place, picture in enumerate(pictures):
         colours = own if place < of_ours else theirs
-        faces = [f"rgba({int(c[1:3], 16)},{int(c[3:5], 16)},{int(c[5:], 16)},0.12)" for c in colours]
+        faces = [
+            f"rgba({int(c[1:3], 16)},{int(c[3:5], 16)},{int(c[5:], 16)},0.12)" for c in colours
+        ]
         picture.update({"line.color": colours, "fillcolor": faces})
     return spec
 

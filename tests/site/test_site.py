@@ -23,7 +23,6 @@ from pidbook.evaluation.contrast import RESULT
 from pidbook.evaluation.recorded_trial import recorded_trial
 from pidbook.evaluation.results import read_result
 from pidbook.evaluation.trial_results import answers, gains_over_none, unpack
-from pidlib.evaluation.statistics import compare
 from sources import RESULTS, files_of
 
 PAGES = pages()
