@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from printed import in_blocks, read, turned
-from redrawn import tagged
+from pidbook.figures.colours import OURS, PAPER
+from printed import in_blocks, read, turned, with_highest
+from redrawn import PLOTLY, chosen, in_violet, tagged
 
 SCHEMES = ["P", "P-I", "P-D", "P-I-D"]
 CONTROLS = ["no control", "formula", "PMP", "PMP, running cost", "PMP, relaxed cost"]
@@ -40,6 +41,24 @@ def test_table_3_lists_four_schemes_a_cell_and_the_highest_is_bold():
     assert shown[-1][0] == "clean"
     numbers = re.findall(r"\d+\.\d+", " ".join(cell for line in shown for cell in line))
     assert len(numbers) == 4 * len(read(stored("table-3"))[1])
+
+
+def test_the_means_of_table_3_have_a_row_for_each_attack_and_the_highest_is_bold():
+    ((_, cell),) = tagged()["table-3"]
+    means = next(o.data["text/html"] for o in cell.outputs if "text/html" in o.get("data", {}))
+    shown = lines(with_highest(in_blocks(means, ["model", "attack", "text"], SCHEMES)))
+    assert shown[0] == ["text", *SCHEMES] and shown[1] == ["DistilBERT"]
+    assert shown[2] == ["A2T", "63.9", "62.4", "<b>65.7</b>", "65.0"]
+    assert len(shown) == 1 + 5 + len(read(means)[1])
+
+
+def test_the_outline_under_control_is_violet_on_the_papers_models_and_blue_on_ours():
+    ((_, cell),) = tagged()["figure-1"]
+    spec = in_violet(next(o.data[PLOTLY] for o in cell.outputs if PLOTLY in o.get("data", {})))
+    ours, *theirs = [step["label"] for step in spec["layout"]["sliders"][0]["steps"]]
+    for model, colour in {ours: OURS, theirs[0]: PAPER, theirs[-1]: PAPER}.items():
+        traces = chosen(spec, [model, "MNLI", "AT"])["data"]
+        assert [trace["line"]["color"] for trace in traces][1] == colour
 
 
 def test_table_4_has_a_row_for_each_control_and_a_column_for_each_threshold():
