@@ -46,7 +46,6 @@ WRONG = [
     (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
     (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
     (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
-    (check.state_curvature, lambda W, A, c: W + 2 * c * np.eye(len(W))),
     (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
     (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),
     (check.states_within, lambda share, T, d, tokens: min(T, int(12 * T * share))),

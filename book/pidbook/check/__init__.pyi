@@ -35,7 +35,6 @@ from .models import (
     break_even as break_even,
     cheapest as cheapest,
     share_allowed as share_allowed,
-    state_curvature as state_curvature,
     states_within as states_within,
 )
 from .pictures import (

@@ -26,17 +26,6 @@ def share_allowed(answer: Answer) -> Cases:
     return "no control takes away what lies inside"
 
 
-@exercise("differentiate once more: u = v - x, and next_u = next_v - A v")
-def state_curvature(answer: Answer) -> Cases:
-    """Check a function (W, A, c) -> second derivative of the cost in v, for linear blocks."""
-    for seed in range(4):
-        random = np.random.default_rng(seed)
-        root, A = random.standard_normal((2, 4, 4))
-        W, c = root @ root.T, 0.1 + seed
-        yield W + c * (np.eye(4) + A.T @ A), answer(W, A, c)
-    return "an orthogonal block makes it W + 2 c I, the matrix of the steps"
-
-
 @exercise("one state adds 2 d^2 / (24 d^2 + 4 l d) / T; count how many fit, at most T")
 def states_within(answer: Answer) -> Cases:
     """Check a function (share, T, d, tokens) -> states that a share of extra time allows."""
