@@ -119,7 +119,7 @@ def push(outside: float) -> Figure:
     heads = (
         "1. See: clean states lie near a subspace, here the line",
         "2. Measure: how far outside is a state?",
-        "3. Push (one subspace, P control): back onto the line",
+        "3. Push: back onto the line",
     )
     fig = Figure(figsize=(5.6, 4.4), layout="constrained")
     panels = fig.subplots(3, 1)
@@ -248,19 +248,18 @@ def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
 ANLI = {  # whose gains: colour, mark
     "paper, dev": (PAPER, "o"),
     "paper, test": (PAPER, "s"),
-    "ours, P-D": (OURS, "o"),
-    "ours, random push": (NOISE, "^"),
+    "ours, dev": (OURS, "o"),
 }
 
 
 def anli(gains: pd.DataFrame) -> Figure:
     """Gains with intervals in each round; columns who, round, gain, low, high."""
-    fig = Figure(figsize=(5.6, 4.6), layout="constrained")
+    fig = Figure(figsize=(5.6, 3.8), layout="constrained")
     plot = fig.add_subplot(xlabel="gain over the bare model, in points")
     rounds = list(dict.fromkeys(gains["round"]))
     for k, (who, (colour, mark)) in enumerate(ANLI.items()):
         rows = gains[gains["who"] == who]
-        y = [rounds.index(of) + 0.19 * k - 0.28 for of in rows["round"]]
+        y = [rounds.index(of) + 0.22 * (k - 1) for of in rows["round"]]
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
         look = dict(color=colour, marker=mark, linestyle="", capsize=3, label=who)
         plot.errorbar(rows["gain"], y, xerr=ends, **look)
@@ -268,7 +267,7 @@ def anli(gains: pd.DataFrame) -> Figure:
     plot.axvline(0, color=INK, linewidth=1)
     plot.grid(axis="y", visible=False)
     plot.tick_params(axis="y", length=0)
-    fig.legend(loc="outside upper center", ncols=2)
+    fig.legend(loc="outside upper center", ncols=3)
     return fig
 
 
@@ -331,12 +330,7 @@ def decoders_table(accuracy: pd.DataFrame) -> Table:
 
 # --- Bars -----------------------------------------------------------------------------------------
 
-WHO = {
-    "the control": OURS,
-    "control, transfer": OURS,
-    "control, adaptive": ATTACKER,
-    "a random push": NOISE,
-}
+WHO = {"the control": OURS, "a random push": NOISE}
 
 
 def bars(
@@ -345,13 +339,13 @@ def bars(
     xlim: tuple[float, float],
     height: float,
     of: str = "gain",
-    outward: bool = False,
     ylabel: str = "",
 ) -> Figure:
     """A panel a group, in it a bar for each row and contender; columns group, row, who, `of`, low, high.
 
-    The first row says whose bars they are; outward: losses have their numbers at the left.
+    Without a column group there is one panel. The first row says whose bars they are.
     """
+    gains = gains if "group" in gains else gains.assign(group="")
     fig = Figure(figsize=(5.3, height), layout="constrained")
     groups = gains.groupby("group", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True, squeeze=False)[:, 0]
@@ -360,21 +354,17 @@ def bars(
     for panel, (name, cells) in zip(panels, groups, strict=True):
         rows = list(dict.fromkeys(cells["row"]))
         for cell in cells.itertuples():
-            y = rows.index(cell.row) + step * (
-                contenders.index(cell.who) - (len(contenders) - 1) / 2
-            )
-            colour = WHO[cell.who]
-            value = getattr(cell, of)
+            offset = contenders.index(cell.who) - (len(contenders) - 1) / 2
+            y = rows.index(cell.row) + step * offset
+            colour, value = WHO[cell.who], getattr(cell, of)
             panel.barh(y, value, 0.88 * step, color=colour, alpha=0.8)
             panel.plot([cell.low, cell.high], [y, y], color=INK, linewidth=1.4)
             text = signed(value) if of == "gain" else f"{value:.0f} %"
             if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
                 text += f"  {cell.who}"
+            end, away, ha = (cell.high, 6, "left") if value > 0 else (cell.low, -6, "right")
             look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
-            place, step_out, ha = (max(cell.high, 0), y), (6, 0), "left"
-            if outward and value < 0:
-                place, step_out, ha = (cell.low, y), (-6, 0), "right"
-            panel.annotate(text, place, step_out, ha=ha, **look)
+            panel.annotate(text, (end, y), (away, 0), ha=ha, **look)
         panel.axvline(0, color=INK, linewidth=1)
         panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
@@ -392,7 +382,7 @@ def bars_table(gains: pd.DataFrame, title: str, *columns: str, of: str = "gain")
     """The numbers beneath `bars`, and further columns."""
     rows = []
     for cell in gains.to_dict("records"):
-        row = {key: cell[key].replace("\n", " ") for key in ("group", "row", "who") if cell[key]}
+        row = {key: cell[key].replace("\n", " ") for key in ("group", "row", "who") if key in cell}
         row |= {key: cell[key] for key in columns}
         number = with_interval(cell[of], cell["low"], cell["high"])
         if of == "gain":
