@@ -64,8 +64,6 @@ from .trials import (
     direction_left as direction_left,
     equal_length as equal_length,
     pd_control as pd_control,
-    rows_needed as rows_needed,
-    same_size as same_size,
     share_valid as share_valid,
     texts_allowed as texts_allowed,
     withstanding as withstanding,

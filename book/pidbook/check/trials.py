@@ -8,25 +8,6 @@ from pidbook.check.judge import Answer, Cases, exercise
 from pidbook.theory.systems import orthogonal_system
 
 
-@exercise("subtract the projection on u from each random vector; then scale to the norm of u")
-def same_size(answer: Answer) -> Cases:
-    """Check a function (u, directions) -> placebo of the norm of u, at a right angle to it."""
-    for seed in range(4):
-        u, v = np.random.default_rng(seed).standard_normal((2, 5, 8))
-        side = v - u * ((u * v).sum(1) / (u * u).sum(1))[:, None]
-        size = np.linalg.norm(u, axis=1) / np.linalg.norm(side, axis=1)
-        yield side * size[:, None], answer(u, v)
-    return "of the control it keeps the length and nothing else"
-
-
-@exercise("won - lost = n gain and won + lost = n flips; solve for n")
-def rows_needed(answer: Answer) -> Cases:
-    """Check a function (gain, flips) -> fewest rows that show a gain at 95 %."""
-    for gain, flips in ((0.02, 0.2), (0.05, 0.3), (0.1, 0.3), (0.01, 0.1)):
-        yield np.ceil(round(3.84 * flips / gain**2, 9)), answer(gain, flips)
-    return "half the gain needs four times the rows"
-
-
 @exercise("add up the gains of the terms that see it; the control removes 1 - alpha times that")
 def direction_left(answer: Answer) -> Cases:
     """Check a function (outside, gains, alpha) -> factor that a scheme leaves of a direction."""

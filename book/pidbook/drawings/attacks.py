@@ -23,9 +23,6 @@ from pidbook.figures import (
     table,
 )
 from pidlib.data import LABELS
-from pidlib.evaluation.statistics import Proportion
-
-RIGHT = dict(color=INK, alpha=0.6)  # shares of right answers; wrong ones are LOSS
 
 # --- One caption --------------------------------------------------------------------------------
 
@@ -177,34 +174,6 @@ def outcomes_table(counts: Mapping[tuple[str, str], object]) -> Table:
         rows.append(row | {"words": int(found.words_changed), "questions": int(found.queries)})
     title = "Outcomes; accuracy before and after; success rate; median words and questions"
     return table(rows, title, digits=1, folded=True)
-
-
-# --- What is put in -----------------------------------------------------------------------------
-
-
-def bugs(counts: Mapping[str, int], examples: Mapping[str, str]) -> Figure:
-    """Kinds of edit, the most frequent first, with what each makes of one word."""
-    total = sum(counts.values())
-    fig, plot = page_and_plot(2.9, xlim=(0, 92), xlabel="share of its edits, %")
-    for y, (kind, count) in enumerate(counts.items()):
-        share = 100 * count / total
-        plot.barh(y, share, **RIGHT)
-        words = f"{share:.0f} %: {_bold_foreign(examples[kind])}"
-        plot.text(share + 1, y, words, va="center", color=INK)
-    plot.set(yticks=range(len(counts)), yticklabels=list(counts), ylim=(len(counts) - 0.5, -0.5))
-    plot.grid(visible=False)
-    return fig
-
-
-def bugs_table(counts: Mapping[str, int], places: Mapping[str, int], attack: str) -> Table:
-    """Counts of an attack's kinds and places of edits, with intervals."""
-    total = sum(counts.values())
-    rows = []
-    for name, count in [*counts.items(), *places.items()]:
-        low, high = Proportion(count, total).interval()
-        row = {"": name, "count": count, "n": total, "%": 100 * count / total}
-        rows.append(row | {"95 % interval": f"{100 * low:.1f} to {100 * high:.1f}"})
-    return table(rows, f"Edits of {attack}: kinds, and where", 1, folded=True)
 
 
 # --- The states ---------------------------------------------------------------------------------
