@@ -378,19 +378,13 @@ def bars(
     return fig
 
 
-def bars_table(gains: pd.DataFrame, title: str, *columns: str, of: str = "gain") -> Table:
-    """The numbers beneath `bars`, and further columns."""
+def shares_table(shares: pd.DataFrame, title: str) -> Table:
+    """The shares beneath `bars`, with their intervals."""
     rows = []
-    for cell in gains.to_dict("records"):
-        row = {key: cell[key].replace("\n", " ") for key in ("group", "row", "who") if key in cell}
-        row |= {key: cell[key] for key in columns}
-        number = with_interval(cell[of], cell["low"], cell["high"])
-        if of == "gain":
-            row["points"] = number
-        else:  # a share has no sign
-            row["%"] = number.replace("+", "")
-        rows.append(row)
-    return table(rows, title, 1, folded=True)
+    for cell in shares.to_dict("records"):
+        number = with_interval(cell["share"], cell["low"], cell["high"]).replace("+", "")
+        rows.append({"pairs": cell["row"].replace("\n", ", "), "with": cell["who"], "%": number})
+    return table(rows, title, folded=True)
 
 
 # --- The headline ---------------------------------------------------------------------------------
