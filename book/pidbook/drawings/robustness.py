@@ -179,7 +179,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
         theirs = published[published["training"] == training]
         for text, rows in theirs.groupby("text"):
             y = [TEXTS.index(text) + 0.22] * len(rows)
-            look = dict(marker="D", markersize=4.5, fillstyle="none", linewidth=1.2)
+            look = dict(marker="D", markersize=4.5, fillstyle="none", linestyle="")
             panel.plot(rows["gain"], y, color=PAPER, label="the paper's four models", **look)
         for row in ours[ours["training"] == training].itertuples():
             y = TEXTS.index(row.text) - 0.1
