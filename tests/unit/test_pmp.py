@@ -162,7 +162,7 @@ BAD_INPUT = [
     (lambda: chain_sweep([torch.tanh], lambda t, x, u: u, x, [x]), "give a scalar"),
     (lambda: chain_sweep([torch.tanh] * 2, uneven, x[None], [x[None]] * 2), "one shape at all"),
     (lambda: chain_sweep([torch.tanh], SQUARE, x, [torch.ones(2)]), "x0 has"),
-    (lambda: chain_msa([torch.tanh], SQUARE, x, 0.1, 1, momentum=1), "momentum 1"),
+    (lambda: chain_msa([torch.tanh], SQUARE, x, 0.1, -1), "sweeps -1"),
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pidbook import check
-from pidbook.theory.pontryagin import step_bound, sweep
+from pidbook.theory.pontryagin import sweep
 from pidlib.theory.gains import alphas, attenuation, wiener_c
 
 
@@ -73,7 +73,6 @@ WRONG = [
         check.cost_gradient,
         lambda thetas, Q, W, c, x0, u: sweep(thetas, Q, c, x0, u).gradient,
     ),
-    (check.largest_step, lambda T, c, w: step_bound(T, c, w)),
     (check.history_costate, lambda theta, p, pull, after: theta.T @ p - pull - after),
     (check.distance_to_span, lambda x, W: np.linalg.norm(x - W @ (W.T @ x))),
     (check.curve_rank, pairs),  # always whole pairs

@@ -15,7 +15,6 @@ from .dynamics import (
 )
 from .estimation import (
     bias_variance as bias_variance,
-    next_estimate as next_estimate,
 )
 from .fairness import (
     gap_left as gap_left,
@@ -44,7 +43,6 @@ from .pontryagin import (
     cost_gradient as cost_gradient,
     costate_step as costate_step,
     history_costate as history_costate,
-    largest_step as largest_step,
 )
 from .riccati import (
     bellman_step as bellman_step,

@@ -44,15 +44,6 @@ def cost_gradient(answer: Answer) -> Cases:
     return "two passes give the slope in all T d directions at once"
 
 
-@exercise("the Hessian is c I + w times a matrix of ones; 2 over its largest eigenvalue")
-def largest_step(answer: Answer) -> Cases:
-    """Check a function (T, c, w) -> step at which gradient MSA diverges, if only the exit counts."""
-    for T, c, w in ((1, 1.0, 1.0), (6, 1.0, 0.5), (12, 0.1, 3.0), (24, 50.0, 1.0)):
-        hessian = c * np.eye(T) + w * np.ones((T, T))
-        yield 2 / np.linalg.eigvalsh(hessian)[-1], answer(T, c, w)
-    return "it shrinks like 1 / T; with every state weighed it is 1 / T^2"
-
-
 @exercise("x_t enters the next loss through y, with a minus: its gradient comes with a plus")
 def history_costate(answer: Answer) -> Cases:
     """Check a function (theta, p_next, g, g_next) -> p_t of the loss with changes alone."""

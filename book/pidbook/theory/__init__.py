@@ -1,4 +1,4 @@
-"""Mathematics of the chapters: systems, Riccati, Pontryagin, Kalman, broken assumptions."""
+"""Mathematics of the chapters: systems, Riccati, Pontryagin, estimates, broken assumptions."""
 
 from pidlib._doors import lazy_door
 

@@ -16,17 +16,14 @@ from .chains import (
     chain_sweep as chain_sweep,
     quadratic_loss as quadratic_loss,
 )
+from .estimates import (
+    expected_error as expected_error,
+)
 from .gains import (
     diagonal_gains as diagonal_gains,
     lambdas as lambdas,
     pair_weights as pair_weights,
     steady as steady,
-)
-from .kalman import (
-    estimates_over_depth as estimates_over_depth,
-    expected_error as expected_error,
-    parallel_sum as parallel_sum,
-    simulated_errors as simulated_errors,
 )
 from .law_comparison import (
     averaged_law as averaged_law,
@@ -50,7 +47,6 @@ from .pontryagin import (
     basic_msa as basic_msa,
     basic_threshold as basic_threshold,
     gradient_msa as gradient_msa,
-    heavy_ball as heavy_ball,
     hessian_eigenvalues as hessian_eigenvalues,
     history_sweep as history_sweep,
     step_bound as step_bound,

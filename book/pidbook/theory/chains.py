@@ -107,7 +107,6 @@ def chain_msa(
     x0: torch.Tensor,
     step: float,
     sweeps: int,
-    momentum: float = 0.0,
 ) -> Approximation:
     """Improve the controls of one input by gradient steps.
 
@@ -119,8 +118,6 @@ def chain_msa(
         Step size, above 0.
     sweeps : int
         Number of steps; each takes one pass forward and one back.
-    momentum : float
-        0 to below 1.
 
     Returns
     -------
@@ -137,4 +134,4 @@ def chain_msa(
     Source: section 2.1; equation pontryagin-msa.
     """
     u = x0.new_zeros(len(blocks), *x0.shape)
-    return gradient_steps(partial(chain_sweep, blocks, loss, x0), u, step, sweeps, momentum)
+    return gradient_steps(partial(chain_sweep, blocks, loss, x0), u, step, sweeps)

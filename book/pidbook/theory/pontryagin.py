@@ -129,24 +129,13 @@ def iterate(
     return Approximation(u, np.array(costs), np.array(norms))
 
 
-def gradient_steps(
-    sweep: Callable[[Any], Any], u: Any, step: float, sweeps: int, momentum: float
-) -> Approximation:
-    """Steps down the gradient, with a share of the last step added to each; arrays or tensors."""
-    if not step > 0 or not 0 <= momentum < 1 or sweeps < 0:
+def gradient_steps(sweep: Callable[[Any], Any], u: Any, step: float, sweeps: int) -> Approximation:
+    """Steps down the gradient; arrays or tensors."""
+    if not step > 0 or sweeps < 0:
         raise ValueError(
-            f"step {step}, momentum {momentum}, sweeps {sweeps}: the step must be positive, the "
-            "momentum at least 0 and below 1, and the sweeps not negative"
+            f"step {step}, sweeps {sweeps}: the step must be positive, the sweeps not negative"
         )
-    before = u
-
-    def move(u: Any, gradient: Any) -> Any:
-        nonlocal before
-        moved = u - step * gradient + momentum * (u - before)
-        before = u
-        return moved
-
-    return iterate(sweep, u, sweeps, move)
+    return iterate(sweep, u, sweeps, lambda u, gradient: u - step * gradient)
 
 
 def gradient_msa(
@@ -156,7 +145,6 @@ def gradient_msa(
     x0: ArrayLike,
     step: float,
     sweeps: int,
-    momentum: float = 0.0,
     start: ArrayLike | None = None,
 ) -> Approximation:
     """Climb the Hamiltonian by its gradient: u <- u - step (c u - p).
@@ -169,8 +157,6 @@ def gradient_msa(
         Step size, above 0. `step_bound` tells where it stops converging.
     sweeps : int
         Number of steps, each of one pass forward and one back.
-    momentum : float
-        Share of the last step that is added to the next, 0 to below 1 (heavy ball).
     start : (T, ..., d) array, optional
         First controls; zero when left out.
 
@@ -189,7 +175,7 @@ def gradient_msa(
     Source: section 2.1; equation pontryagin-msa.
     """
     *problem, u = _checked(thetas, Q_state, c, x0, start)
-    return gradient_steps(partial(_sweep, *problem), u, step, sweeps, momentum)
+    return gradient_steps(partial(_sweep, *problem), u, step, sweeps)
 
 
 def basic_msa(
@@ -316,38 +302,6 @@ def basic_threshold(T: int) -> float:
     Source: equation pontryagin-threshold.
     """
     return max(0.0, float(hessian_eigenvalues(T, 1.0)[0] - 3))
-
-
-class HeavyBall(NamedTuple):
-    """Settings of gradient MSA with momentum."""
-
-    step: float
-    momentum: float
-
-
-def heavy_ball(T: int, c: float, q: float = 1.0) -> HeavyBall:
-    """Best step and momentum of gradient MSA for a known spectrum.
-
-    Parameters
-    ----------
-    T, c, q
-        As for `hessian_eigenvalues`; the least eigenvalue is taken as c.
-
-    Returns
-    -------
-    HeavyBall
-
-    Examples
-    --------
-    >>> step, momentum = heavy_ball(12, c=1.0)
-    >>> round(step, 4), round(momentum, 4)
-    (0.0491, 0.6059)
-
-    Source: the textbook rule; equation pontryagin-heavy-ball.
-    """
-    large, small = np.sqrt(hessian_eigenvalues(T, c, q)[0]), np.sqrt(c)
-    ratio = (large - small) / (large + small)
-    return HeavyBall(float(4 / (large + small) ** 2), float(ratio**2))
 
 
 def history_sweep(
