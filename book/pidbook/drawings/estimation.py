@@ -21,7 +21,6 @@ from pidbook.figures import (
     table,
 )
 
-MIDDLE = dict(ha="center", va="center")
 MAPS = {"observed": INK, "projected": OURS, "estimated": ESTIMATE}
 
 # --- The idea -----------------------------------------------------------------------------------
@@ -79,81 +78,6 @@ def idea_table(cases: Mapping[str, Mapping]) -> Table:
             row = {"perturbations": name, "state": kind, "error": bias + variance}
             rows.append(row | {"taken from clean": bias, "left of the perturbation": variance})
     return table(rows, "Expected squared errors, from the covariances", 2, folded=True)
-
-
-# --- Shares by direction ------------------------------------------------------------------------
-
-
-def special(even: np.ndarray, uneven: np.ndarray, on: int, share: float) -> Figure:
-    """Shares kept by direction, (d,) each, the first `on` of them in the subspace.
-
-    share: what the best P keeps off the subspace under the uneven perturbations.
-    """
-    fig = page(3.9)
-    left, right = fig.subplots(1, 2, sharey=True)
-    last = len(even)
-    for plot, shares, colour in ((left, even, OURS), (right, uneven, ESTIMATE)):
-        bars = plot.bar(range(1, last + 1), shares, color=colour, width=0.75)
-        for bar in bars[on:]:
-            bar.set_alpha(0.4)
-        plot.axvline(on + 0.5, color=INK, linestyle="--", linewidth=1.2)
-        plot.set_xticks([(1 + on) / 2, (on + 1 + last) / 2], ["on the\nsubspace", "off it"])
-        plot.grid(axis="x", visible=False)
-    left.set_title("even perturbations:\nthe best P", color=OURS)
-    right.set_title("uneven perturbations:\nthe best estimate", color=ESTIMATE)
-    middle = (on + 1 + last) / 2
-    left.text(middle, even[-1] + 0.02, f"{even[-1]:.2f}", ha="center", color=OURS)
-    steps = ((0.5, on + 0.5, last + 0.5), (1, 1, share))
-    right.step(*steps, color=OURS, linewidth=2.2, where="pre")
-    right.text(last - 1, share + 0.02, f"{share:.2f}", ha="center", color=OURS)
-    right.text(0.5, 1.02, "best P", color=OURS, weight="bold")
-    left.set(ylabel="share that is kept", ylim=(0, 1.12))
-    return fig
-
-
-def special_table(columns: Mapping[str, np.ndarray], errors: Sequence[float]) -> Table:
-    """Shares by direction, and the expected squared error, a row a map."""
-    rows = []
-    for (name, shares), error in zip(columns.items(), errors, strict=True):
-        kept = {str(k + 1): float(v) for k, v in enumerate(shares)}
-        rows.append({"map": name} | kept | {"error": error})
-    return table(
-        rows, "Share kept in each direction, and the expected squared error", 2, folded=True
-    )
-
-
-def conceptors(panels: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mapping) -> Figure:
-    """Sorted shares kept, (d,) each, by projections and by the conceptor; a panel a scheme."""
-    fig = page(3.8)
-    plots = fig.subplots(1, len(panels), sharey=True)
-    for plot, (title, (hard, soft)) in zip(plots, panels.items(), strict=True):
-        directions = range(1, len(hard) + 1)
-        plot.plot(directions, hard, color=OURS, linewidth=2.2, drawstyle="steps-mid")
-        plot.plot(directions, soft, color=ESTIMATE, linewidth=2.2)
-        hard_name, soft_name = names[title]
-        bold = dict(weight="bold", ha="left")
-        plot.text(0.08 * len(hard), 1.04, hard_name, color=OURS, **bold)
-        plot.text(0.08 * len(hard), 0.2, soft_name, color=ESTIMATE, **bold)
-        plot.set(title=title, ylim=(-0.03, 1.15), xlabel="direction", xticks=(1, 100, 200, 300))
-        plot.grid(axis="x", visible=False)
-    plots[0].set_ylabel("share that is kept")
-    return fig
-
-
-def conceptors_table(
-    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], apertures: Mapping[str, float], where: str
-) -> Table:
-    """Shares kept at some directions; where: the state and the price, for the title."""
-    rows = []
-    for title, pair in panels.items():
-        kinds = ("projections", f"conceptor, aperture {apertures[title]:.1f}")
-        for kind, shares in zip(kinds, pair, strict=True):
-            row = {"scheme": title, "map": kind}
-            for k in (1, 10, 50, 100, 200, 300, len(shares)):
-                row[str(k)] = float(shares[k - 1])
-            rows.append(row)
-    title = f"Share kept ({where}), by direction, in the order of the shares"
-    return table(rows, title, 3, folded=True)
 
 
 # --- On a transformer ---------------------------------------------------------------------------

@@ -5,37 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, reach, slider, table, tidy
+from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, reach, table
 
-# --- Two recipes --------------------------------------------------------------------------------
+# --- Plans after some sweeps --------------------------------------------------------------------
 
 Paths = Mapping[int, np.ndarray]  # by number of sweeps: what each layer sees, (T,)
 
 
-def plans(gradient: Paths, basic: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
-    """The disturbance that each layer sees after some sweeps of two recipes; the best pushes."""
-    fig = Figure(figsize=(5.6, 6.8), layout="constrained")
-    upper, middle, lower = fig.subplots(3, 1, sharex=True, height_ratios=(2.2, 2.2, 1))
-    _recipe(upper, gradient, best, OURS, "gradient steps")
-    _recipe(middle, basic, best, ATTACKER, "the basic recipe")
-    highest = max(path.max() for path in gradient.values())
-    upper.set(ylim=(0, 1.1 * highest))
+def plans(paths: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
+    """The disturbance that each layer sees after some gradient steps; the best pushes, (T,)."""
+    fig = Figure(figsize=(5.6, 4.9), layout="constrained")
+    upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
+    _paths(upper, paths, best, OURS)
+    upper.set(title="the search", ylim=(0, 1.1 * max(path.max() for path in paths.values())))
+    upper.tick_params(labelbottom=True)
     upper.text(0.8, 0.31, "best", color=INK)
     layers = range(len(pushes))
-    middle.text(len(pushes) - 0.3, 0.05, "best", color=INK, va="center")
     lower.bar(layers, pushes, color=INK, alpha=0.6)
-    lower.set(title="the best plan", xlabel="layer t", ylabel="push")
+    lower.set(title="the best plan", xlabel="layer", ylabel="push")
     lower.set(xlim=(-0.5, len(pushes) - 0.5), xticks=layers)
     lower.grid(visible=False)
     return fig
 
 
-def _recipe(plot: Axes, paths: Paths, best: np.ndarray, ink: str, title: str) -> None:
-    """Paths of one recipe, the later the darker, on the broad path of the best plan."""
+def basic(paths: Paths, best: np.ndarray) -> Figure:
+    """The disturbance that each layer sees after some sweeps of the basic recipe."""
+    fig = Figure(figsize=(5.6, 3.2), layout="constrained")
+    plot = fig.add_subplot(xlabel="layer", xlim=(-0.5, len(best) - 0.5), xticks=range(len(best)))
+    _paths(plot, paths, best, ATTACKER)
+    plot.text(len(best) - 0.3, 0.05, "best", color=INK, va="center")
+    return fig
+
+
+def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str) -> None:
+    """Paths by number of sweeps, the later the darker, on the broad path of the best plan."""
     layers = range(len(best))
     plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4)
     words = {0: "no push", 1: "1 sweep"}
@@ -43,17 +49,12 @@ def _recipe(plot: Axes, paths: Paths, best: np.ndarray, ink: str, title: str) ->
         plot.plot(layers, path, color=ink, alpha=shade)
         label = words.get(sweeps, f"{sweeps} sweeps")
         plot.text(len(best) - 0.3, path[-1], label, color=INK, va="center")
-    plot.set(title=title, ylabel="disturbance seen")
-    plot.tick_params(labelbottom=True)
+    plot.set_ylabel("disturbance seen")
 
 
-def plans_table(costs: Mapping[str, Mapping[int, float]], best: float) -> Table:
-    """What the plans cost."""
-    rows = []
-    for recipe, paid in costs.items():
-        for sweeps, value in paid.items():
-            row = {"recipe": recipe, "sweeps": sweeps, "cost": value}
-            rows.append(row | {"times best": value / best})
+def plans_table(costs: Mapping[int, float], best: float) -> Table:
+    """What the plans cost, by number of sweeps."""
+    rows = [{"sweeps": n, "cost": paid, "times best": paid / best} for n, paid in costs.items()]
     return table(rows, f"Cost of the plans; the best: {best:.2f}", 2, folded=True)
 
 
@@ -142,27 +143,6 @@ def moved_table(costs: Mapping[str, Mapping[str, float]]) -> Table:
     """Cost of the plan and of the feedback, for each input."""
     rows = [{"input": name} | dict(paid) for name, paid in costs.items()]
     return table(rows, "Cost of the plan and of the feedback", digits=2, folded=True)
-
-
-# --- Steps and the bound ------------------------------------------------------------------------
-
-Curve = tuple[Sequence[float], Sequence[float]]  # sweeps, excess cost
-
-
-def steps(frames: Mapping[str, Mapping[str, Curve]], start: str) -> go.Figure:
-    """Excess cost against sweeps, by depth and step; the last step, above the bound, dashed."""
-    fig = slider([], frames, "layers T", "sweeps", "excess cost / least cost", start, log=True)
-    powers = dict(tickvals=[1e-8, 1e-4, 1, 1e4], ticktext=["10⁻⁸", "10⁻⁴", "1", "10⁴"])
-    fig.data[-1].line.update(color=INK, dash="dash")
-    fig.update_yaxes(range=[-8, 6], **powers)
-    fig.update_xaxes(range=[0, 120], tickvals=[0, 40, 80, 120])
-    return tidy(fig, digits=12)
-
-
-def steps_table(needed: Mapping[int, Mapping[str, int | None]]) -> Table:
-    """Sweeps that it takes, a depth a row."""
-    rows = [{"T": T} | dict(sweeps) for T, sweeps in needed.items()]
-    return table(rows, "Sweeps to within 1 % (–: not in 120)", folded=True)
 
 
 # --- The printed costates -----------------------------------------------------------------------
@@ -263,13 +243,14 @@ def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -
     plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %", yscale="log")
     excess = 100 * (costs / costs[-1] - 1)
     plot.plot(np.where(excess > 0, excess, np.nan)[:shown], "-o", markersize=4, color=OURS)
-    lines = {"feedback, branch ignored": (ignored, "-"), "feedback, mean slope": (along, "--")}
-    for name, (cost, dash) in lines.items():
+    lines = {"feedback, bend ignored": (ignored, "-"), "feedback, mean slope": (along, "--")}
+    # the upper name stands above its line at the right, the lower beneath it at the left
+    places = ((shown - 0.8, 1.15, dict(ha="right", va="bottom")), (-0.2, 0.85, dict(va="top")))
+    for (name, (cost, dash)), (x, lift, where) in zip(lines.items(), places, strict=True):
         level = 100 * (cost / costs[-1] - 1)
         plot.axhline(level, color=ESTIMATE, linestyle=dash)
-        words = f"{name}: {level:.1f} %"
-        plot.text(shown - 0.8, 1.15 * level, words, color=ESTIMATE, ha="right", va="bottom")
-    plot.text(4.5, 100, "gradient steps", color=OURS)
+        plot.text(x, lift * level, f"{name}: {level:.1f} %", color=ESTIMATE, **where)
+    plot.text(3.5, 45, "gradient steps", color=OURS)
     plot.text(0.5, excess[0], f"no control: {excess[0]:.0f} %", color=INK, va="center")
     low = 0.7 * excess[:shown][excess[:shown] > 0].min()  # the last sweep has none
     plot.set(xlim=(-0.5, shown - 0.5), ylim=(low, 1.6 * excess.max()))
