@@ -190,40 +190,6 @@ def clean_lengths_table(
     return table(rows, title, digits=1, folded=True)
 
 
-def angles(measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray]) -> Figure:
-    """Principal angles in rising order, a panel a state; dotted: a random subspace in place of D."""
-    fig = page(3.9)
-    panels = fig.subplots(1, len(measured), sharey=True)
-    for panel, t in zip(panels, measured, strict=True):
-        for values, look in ((random[t], dict(linestyle=":")), (measured[t], {})):
-            ordered = np.sort(values)
-            places = np.linspace(0, 100, len(ordered))
-            panel.plot(places, ordered, color=INK, linewidth=2.2, **look)
-        panel.set_title(f"$x_{t}$", fontsize=15)
-        panel.set(xlim=(0, 100), ylim=(-3, 93), yticks=(0, 30, 60, 90))
-        panel.set_xticks([0, 50, 100], ["least", "median", ""])
-    panels[-1].set_xticks([0, 50, 100], ["least", "median", "largest"])
-    panels[0].set_ylabel("principal angle, degrees")
-    panels[-1].text(34, 72, "D random", color=INK, ha="center", va="center")
-    panels[-1].text(66, 17, "D fitted", color=INK, ha="center", va="center")
-    return fig
-
-
-def angles_table(
-    measured: Mapping[int, np.ndarray], random: Mapping[int, np.ndarray], variance: float
-) -> Table:
-    """Least, median and largest angle, a state a row."""
-    rows = []
-    for t, values in measured.items():
-        row = {"state": f"x_{t}"}
-        for name, of in (("", values), ("random: ", random[t])):
-            row |= {f"{name}least": of.min(), f"{name}median": float(np.median(of))}
-            row |= {f"{name}largest": of.max()}
-        rows.append(row)
-    title = f"Principal angles between P and D at {100 * variance:g} %, in degrees"
-    return table(rows, title, 1, folded=True)
-
-
 # --- A broken word ------------------------------------------------------------------------------
 
 
