@@ -45,7 +45,7 @@ def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str) -> None:
     layers = range(len(best))
     plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4)
     words = {0: "no push", 1: "1 sweep"}
-    for (sweeps, path), shade in zip(paths.items(), (0.4, 0.6, 0.8, 1), strict=True):
+    for (sweeps, path), shade in zip(paths.items(), np.linspace(0.4, 1, len(paths)), strict=True):
         plot.plot(layers, path, color=ink, alpha=shade)
         label = words.get(sweeps, f"{sweeps} sweeps")
         plot.text(len(best) - 0.3, path[-1], label, color=INK, va="center")
