@@ -45,20 +45,12 @@ def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence
     assert marks[1].get_markerfacecolor() == "none" != marks[0].get_markerfacecolor()
 
 
-def test_the_judge_stands_on_the_bars_of_the_texts_that_he_judged():
-    plot = draw.kept_label({"A2T": 64.0, "contrast set": 0.0}, {"A2T": (71.0, 58.0, 85.0)}).axes[0]
-    assert [bar.get_width() for bar in plot.patches] == [64, 0]
-    diamonds = [line for line in plot.lines if line.get_marker() == "D"]
-    assert [line.get_xydata()[0].tolist() for line in diamonds] == [[71, 0]]
-
-
-def test_a_sieve_that_was_not_tried_has_swaps_and_no_answers():
-    kept = [dict(name="both lists", swaps=1572), dict(name="judge", swaps=1459)]
-    kept[1] |= dict(answers=768, flip=96)
-    swaps, answers = draw.sieves(kept).axes
-    assert [bar.get_width() for bar in swaps.patches] == [1572, 1459]
-    assert [text.get_text() for text in answers.texts] == ["not tried", "96 of 768"]
-    assert [bar.get_width() for bar in answers.patches] == [12.5]
+def test_a_sieve_has_its_swaps_and_the_answers_that_flip():
+    kept = [dict(name="judge", swaps=1459, answers=768, flip=96)]
+    plot = draw.sieves(kept).axes[0]
+    assert [text.get_text() for text in plot.get_yticklabels()] == ["judge\n1,459 swaps"]
+    assert [text.get_text() for text in plot.texts] == ["96 of 768"]
+    assert [bar.get_width() for bar in plot.patches] == [12.5]
 
 
 def test_a_gain_is_named_and_a_loss_is_marked():

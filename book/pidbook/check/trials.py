@@ -45,15 +45,6 @@ def worst_case(answer: Answer) -> Cases:
     return "it is at most the smallest accuracy, and usually below it"
 
 
-@exercise("each text by itself first: all of its runs must fail; then the mean")
-def withstanding(answer: Answer) -> Cases:
-    """Check a function (chances, runs) -> share of texts that an attack run `runs` times leaves."""
-    for seed in range(4):
-        chances = np.random.default_rng(seed).random(30)
-        yield np.mean((1 - chances) ** (seed + 1)), answer(chances, seed + 1)
-    return "texts differ, so more is left than the mean chance would say"
-
-
 @exercise("the mean of x - V_P V_P' x and x - V_D V_D' x, times -(1 - alpha)")
 def pd_control(answer: Answer) -> Cases:
     """Check a function (x, V_P, V_D, alpha) -> u, the averaged P-D control of one state."""

@@ -70,14 +70,6 @@ def gains_table(gains: pd.DataFrame, caption: str) -> Table:
     return table(rows, caption, folded=True)
 
 
-def columns_table(
-    frame: pd.DataFrame, heads: Mapping[str, str], caption: str, digits: int = 1
-) -> Table:
-    """Some columns of a frame, under other heads."""
-    rows = frame[[*heads]].rename(columns=heads).to_dict("records")
-    return table(rows, caption, digits, folded=True)
-
-
 # --- Gain against loss --------------------------------------------------------------------------
 
 PLACES = {  # of a name, in points from its mark; elsewhere above it, to the right
@@ -213,32 +205,24 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
 # --- Gains, panel by panel ----------------------------------------------------------------------
 
 
-def panels(
-    gains: pd.DataFrame,
-    beneath: Mapping[str, str] | None = None,
-    colour: str | None = None,
-    bars: Mapping[str, float] | None = None,
-) -> Figure:
+def panels(gains: pd.DataFrame, beneath: Mapping[str, str] | None = None) -> Figure:
     """One panel a text, one row a defence: gains with intervals.
 
-    beneath: a second line for some titles; colour: one for all marks, in place of the defences';
-    bars: where the grey bars of a text end.
+    beneath: a second line for some titles.
     """
     titles = list(dict.fromkeys(gains["text"]))
     names = list(dict.fromkeys(gains["defence"]))
     down = -(-len(titles) // 2)
-    fig = Figure(figsize=(WIDTH, down * (0.75 + 0.31 * len(names)) + 0.5), layout="constrained")
+    rows = sum(0.45 if "\n" in name else 0.31 for name in names)
+    fig = Figure(figsize=(WIDTH, down * (0.75 + rows) + 0.5), layout="constrained")
     plots = fig.subplots(down, 2, sharex=True, sharey=True, squeeze=False)
     for spare in plots.flat[len(titles) :]:  # where the panels are odd in number
         spare.remove()
         plots[down - 2, 1].tick_params(labelbottom=True)
     for plot, title in zip(plots.flat, titles, strict=False):
-        plot.use_sticky_edges = False  # a bar, too, ends before the frame
         plot.axvline(0, **AXIS)
         for row in gains[gains["text"] == title].to_dict("records"):
-            y = names.index(row["defence"])
-            plot.barh(y, (bars or {}).get(title, 0), color=INK, alpha=0.25, height=0.7, linewidth=0)
-            _row(plot, y, row, colour)
+            _row(plot, names.index(row["defence"]), row)
         plot.set_title("\n".join(filter(None, (title, (beneath or {}).get(title)))), fontsize=10.5)
         plot.grid(axis="y", visible=False)
     plots[0, 0].set_ylim(len(names) - 0.5, -0.5)
@@ -247,9 +231,9 @@ def panels(
     return fig
 
 
-def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None:
+def _row(plot: Axes, y: int, row: Mapping[str, Any]) -> None:
     """A gain, its interval, and its number beside the panel, bold if it is shown."""
-    colour = colour or COLOURS.get(row["defence"], INK)
+    colour = COLOURS.get(row["defence"], INK)
     shown = row["answer"] in SHOWN
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
     _mark(plot, row["gain"], y, colour, shown)
@@ -258,63 +242,27 @@ def _row(plot: Axes, y: int, row: Mapping[str, Any], colour: str | None) -> None
     plot.text(1.03, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
 
 
-# --- Texts that keep their label ----------------------------------------------------------------
-
-
-def kept_label(readers: Mapping[str, float], judge: Mapping[str, Sequence[float]]) -> Figure:
-    """A bar a kind of text, % whose label both readers keep; a diamond where the judge says so.
-
-    judge: share and the ends of its interval, in %, for some of the kinds.
-    """
-    fig = Figure(figsize=(WIDTH, 3.3), layout="constrained")
-    plot = fig.add_subplot(xlabel="texts that keep their label, %", xlim=(0, 104))
-    names = list(readers)
-    label: str | None = "both readers, of 50 texts"
-    plot.barh(names, [*readers.values()], color=INK, alpha=0.35, height=0.62, label=label)
-    label = "the judge"
-    for y, name in enumerate(names):
-        plot.text(1.5, y, f"{readers[name]:.0f}", va="center", weight="bold")
-        if name in judge:
-            value, low, high = judge[name]
-            plot.plot([low, high], [y, y], color=INK, linewidth=1.6)
-            plot.plot(value, y, "-D", color=INK, markersize=7, label=label)
-            label = None  # named once
-    fig.legend(loc="outside upper center", ncols=2, frameon=False)
-    plot.invert_yaxis()
-    plot.grid(axis="y", visible=False)
-    return fig
-
-
 # --- Swaps that keep the meaning ----------------------------------------------------------------
 
 
 def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
-    """Swaps that pass one sieve after another, and the right answers that they flip.
+    """Right answers that flip, after one sieve of swaps and another.
 
-    kept: a row a sieve: name, swaps; and unless not tried: answers, right ones with such a swap,
-    and flip, those of them that become wrong.
+    kept: a row a sieve: name; swaps that pass; answers, right ones with such a swap; and flip,
+    those of them that become wrong.
     """
-    fig = Figure(figsize=(WIDTH, 2.7), layout="constrained")
-    left, right = fig.subplots(1, 2, sharey=True)
-    bars = dict(color=INK, alpha=0.35, height=0.6)
+    fig = Figure(figsize=(WIDTH, 2.6), layout="constrained")
+    plot = fig.add_subplot(xlabel="right answers that flip, %")
     for y, row in enumerate(kept):
-        left.barh(y, row["swaps"], **bars)
-        left.text(60, y, f"{row['swaps']:,}", va="center", weight="bold")
-        if row.get("answers") is None:
-            right.text(0.8, y, "not tried", va="center", style="italic")
-            continue
         share = 100 * row["flip"] / row["answers"]
-        right.barh(y, share, color=LOSS, alpha=0.55, height=0.6)
+        plot.barh(y, share, color=LOSS, alpha=0.55, height=0.6)
         label = f"{row['flip']} of {row['answers']}"
-        right.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
-    left.set_yticks(range(len(kept)), [row["name"] for row in kept], fontsize=11)
-    left.set_title("swaps that pass", fontsize=10.5)
-    left.set(xlim=(0, 1.05 * max(row["swaps"] for row in kept)), xticks=(0, 500, 1000))
-    right.set_title("answers that flip, %", fontsize=10.5)
-    right.set(xlim=(0, 18), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10, 15))
-    for plot in (left, right):
-        plot.grid(axis="y", visible=False)
-        plot.tick_params(axis="y", length=0)
+        plot.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
+    names = [f"{row['name']}\n{row['swaps']:,} swaps" for row in kept]
+    plot.set_yticks(range(len(kept)), names, fontsize=11)
+    plot.set(xlim=(0, 13.5), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10))
+    plot.grid(axis="y", visible=False)
+    plot.tick_params(axis="y", length=0)
     return fig
 
 
