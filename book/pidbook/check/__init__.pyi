@@ -64,7 +64,6 @@ from .trials import (
     pd_control as pd_control,
     share_valid as share_valid,
     texts_allowed as texts_allowed,
-    worst_case as worst_case,
 )
 from .writers import (
     divergence as divergence,

@@ -36,15 +36,6 @@ def equal_length(answer: Answer) -> Cases:
     return "a larger control can win by its size alone"
 
 
-@exercise("a text counts when its whole column is right; then the mean over the texts")
-def worst_case(answer: Answer) -> Cases:
-    """Check a function right -> share of texts that withstand every attack."""
-    for seed in range(4):
-        right = np.random.default_rng(seed).random((3, 40)) < 0.7
-        yield right.all(axis=0).mean(), answer(right)
-    return "it is at most the smallest accuracy, and usually below it"
-
-
 @exercise("the mean of x - V_P V_P' x and x - V_D V_D' x, times -(1 - alpha)")
 def pd_control(answer: Answer) -> Cases:
     """Check a function (x, V_P, V_D, alpha) -> u, the averaged P-D control of one state."""

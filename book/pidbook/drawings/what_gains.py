@@ -190,7 +190,7 @@ def price(changes: pd.DataFrame, columns: Sequence[str]) -> Figure:
     for (name, text), gain in changes["gain"].items():
         cells.setdefault(name, {})[text] = gain
     fig = heatmap(cells, "change against the bare model, points")
-    fig.set_size_inches(5.6, 3.0)
+    fig.set_size_inches(5.6, 1.0 + 0.4 * len(names))
     plot = fig.axes[0]
     plot.tick_params(labelsize=10)
     plot.axvline(1, color=INK, linewidth=1.2)
