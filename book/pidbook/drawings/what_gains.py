@@ -76,6 +76,7 @@ PLACES = {  # of a name, in points from its mark; elsewhere above it, to the rig
     "paper's control": (-9, -28, "right"),
     "spelling corrector": (-9, 9, "right"),
     "synonym encoding": (9, 12, "left"),
+    "trained push": (9, -18, "left"),
 }
 
 
