@@ -116,7 +116,7 @@ def test_figures_of_the_book_come_from_the_files_they_should():
     trials = found["fig-robustness-table-8"]  # one data set, three trainings
     assert len(trials) == 3 and all(name.startswith("trial-snli") for name in trials)
     assert found["fig-trial-snli"] == ["trial-snli-test-minilm-nli.json"]
-    assert found["fig-cost-overhead"] == ["bench-cost.json"]
+    assert found["fig-cost-table-5"] == ["bench-cost.json"]
     assert found["fig-decoders-table-1"] == ["trial-snli-test-smollm2-nli.json"]
     assert len(found["fig-models-profile"]) == 4  # stored attacks, by recipe
     wiener = "wiener-snli-test-minilm-nli"

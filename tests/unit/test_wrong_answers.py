@@ -49,7 +49,6 @@ WRONG = [
     (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
     (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),
     (check.states_within, lambda share, T, d, tokens: min(T, int(12 * T * share))),
-    (check.cheapest, lambda ranks, d: min(d * d, 2 * d * sum(ranks))),
     (check.orthogonal_sum, lambda d, r, k: np.repeat([0.0, 1.0], [k * r, d - k * r])),
     (
         check.augmented_step,

@@ -37,15 +37,6 @@ def states_within(answer: Answer) -> Cases:
     return "long texts make each state cheaper, in proportion"
 
 
-@exercise("m is the sum of the ranks, or n d less that sum; compare d d with 2 d m")
-def cheapest(answer: Answer) -> Cases:
-    """Check a function (ranks, d) -> least multiplications a token of a scheme's control."""
-    for ranks in ((30,), (10, 20), (16, 48), (95, 90), (60, 70), (5, 10, 20), (99, 95, 90)):
-        m = min(sum(ranks), len(ranks) * 100 - sum(ranks))
-        yield min(10_000, 200 * m), answer(ranks, 100)
-    return "thin only where nearly all, or nearly nothing, lies outside"
-
-
 @exercise("q times the gain under attack equals 1 - q times the cost on clean text; solve for q")
 def break_even(answer: Answer) -> Cases:
     """Check a function (clean, its controlled, attacked, its controlled) -> share that pays."""

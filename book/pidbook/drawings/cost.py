@@ -45,11 +45,9 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
         plot.set_title(name)
         plot.grid(visible=False)
     plots[0].set(xlim=(0.965, 1.11), xticks=(1, 1.05, 1.1))
-    longest = np.nanmax(
-        [10, *(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))]
-    )
-    plots[1].set(xlim=(0, 1.05 * longest), ylim=(len(rows) - 0.5, -0.5))
-    plots[1].set_xticks((1, *range(5, int(longest) + 1, 5)))
+    longest = max(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))
+    plots[1].set(xlim=(0, 1.1 * longest), ylim=(len(rows) - 0.5, -0.5))
+    plots[1].set_xticks((1, *range(5, int(longest) + 2, 5)))
     plots[0].set_yticks(places, [row["model"] for row in rows])
     fig.supxlabel("time, as a multiple of the bare model's", fontsize="medium")
     handles, labels = plots[0].get_legend_handles_labels()
@@ -64,10 +62,8 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
         line = {"model": row["model"], "P-D: counted": row["counted"]}
         for kind in ("P-D", "PMP"):
             line[f"{kind}: paper"] = row[f"{kind}, paper"]
-            value, low, high = (row[f"{kind}, {of}"] for of in ("ours", "low", "high"))
-            timed = not np.isnan(value)
-            line[f"{kind}: ours"] = value if timed else None
-            line[f"{kind}: 95 %"] = f"{low:.2f} to {high:.2f}" if timed else "not timed"
+            line[f"{kind}: ours"] = row[f"{kind}, ours"]
+            line[f"{kind}: 95 %"] = f"{row[f'{kind}, low']:.2f} to {row[f'{kind}, high']:.2f}"
         shown.append(line)
     title = "Time over that of the bare model; our PMP makes two sweeps"
     return table(shown, title, digits={"P-D: counted": 3, "P-D: paper": 3}, folded=True)
@@ -101,50 +97,44 @@ def squares(groups: Mapping[str, int], control: int = 1) -> Figure:
     return fig
 
 
-def overhead(cells: Sequence[Mapping], names: Sequence[str]) -> Figure:
-    """Extra time of P-D control against the share of controlled states; all states on the right."""
-    fig = page(4.2)
-    some, every = fig.subplots(1, 2, sharey=True, width_ratios=(5, 3))
-    some.plot([0, 1], [0, 100 / 12], color=INK, linewidth=2, label="counted, for short texts")
-    every.axhline(100 / 12, color=INK, linewidth=2)
-    for cell in cells:
-        value = 100 * (cell["ours"]["value"] - 1)
-        low = 100 * (cell["ours"]["low"] - 1)
-        high = 100 * (cell["ours"]["high"] - 1)
-        share = cell["controlled"] / cell["depth"]
-        beside = {"RoBERTa-base": -0.016, "RoBERTa-large": 0.016}.get(cell["model"], 0)
-        plot = every if share == 1 else some
-        x = names.index(cell["model"]) if share == 1 else share + beside
-        plot.vlines(x, low, high, color=OURS, linewidth=2)
-        plot.plot(x, value, "o", color=OURS, markersize=7, label="measured")
-        if plot is some and cell["model"] == "DistilBERT":
-            plot.annotate("DistilBERT", (x - 0.03, value + 0.3), ha="right")
-        if plot is some and cell["model"] == "RoBERTa-large":
-            plot.annotate("RoBERTa-large", (x + 0.03, value - 1.2))
-    some.set(title="the paper's states", xlim=(0, 1), ylim=(-3.2, 12.2))
-    some.set(ylabel="extra time, %", xlabel="share of the states controlled")
-    some.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0", "¼", "½", "¾", "1"))
-    every.set(title="all states", xlim=(-0.6, len(names) - 0.4))
-    every.set_xticks(range(len(names)), names, rotation=90)
-    for plot in (some, every):
-        plot.axhline(0, color=INK, linewidth=0.8)
-    handles, labels = some.get_legend_handles_labels()
-    fig.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2)
+def sweeps(cost_left: Mapping[str, Sequence[float]]) -> Figure:
+    """Cost that is left after each sweep, in percent, by the name of the cost."""
+    fig, plot = page_and_plot(3.8)
+    looks = {"running": (PAPER, "o-"), "relaxed": (ESTIMATE, "s-")}
+    for name, values in cost_left.items():
+        colour, mark = looks[name]
+        plot.plot(values, mark, color=colour, markersize=4, linewidth=2)
+        place = (len(values) // 2, values[len(values) // 2] + 6)
+        plot.text(*place, f"{name} cost", color=colour, weight="bold")
+    plot.axvline(2, **BARE | {"linewidth": 1.2})
+    plot.text(2.4, 103, "as timed above", color=INK, va="bottom")
+    plot.set(xlabel="sweeps", ylabel="cost that is left, %", ylim=(0, 113), xlim=(-0.5, None))
     return fig
 
 
-def overhead_table(cells: Sequence[Mapping]) -> Table:
+def sweeps_table(cost_left: Mapping[str, Sequence[float]]) -> Table:
+    """The same, where a cost has so many sweeps."""
+    rows = []
+    for name, values in cost_left.items():
+        row = {"cost": name, "sweeps": len(values) - 1}
+        for count in (1, 2, 5, 10, 20, 30):
+            row[f"after {count}"] = float(values[count]) if count < len(values) else None
+        rows.append(row)
+    return table(rows, "Cost that is left, %", 1, folded=True)
+
+
+def recorded_table(cells: Sequence[Mapping]) -> Table:
     """Counted and measured times of all recorded cases."""
     rows = []
     for cell in cells:
         states = f"{cell['controlled']}/{cell['depth']}"
         row = {"model": cell["model"], "states": states, "texts": cell["batch"]}
         row |= {"counted": cell["bound"]}
-        for key, name in (("ours", "P-D"), ("naive", "P-D, naive"), ("thin", "P, thin")):
+        for key, name in (("ours", "P-D"), ("thin", "P, narrow")):
             ends = f"{cell[key]['low']:.3f} to {cell[key]['high']:.3f}"
             row |= {name: cell[key]["value"], f"{name}, 95 %": ends}
         rows.append(row)
-    return table(rows, "Time with control over that of the bare model", folded=True)
+    return table(rows, "Time with control over that of the bare model", folded=False)
 
 
 # --- Table 6 ------------------------------------------------------------------------------------
@@ -220,12 +210,14 @@ def profile(theorem: np.ndarray, controlled: np.ndarray, free: np.ndarray) -> Fi
     return fig
 
 
-def profile_table(profiles: Mapping[str, Mapping[str, np.ndarray]], length: np.ndarray) -> Table:
-    """Errors by attack and kind, (T + 1,) each, and the length of a clean state."""
+def profile_table(
+    attacks: Sequence[str], errors: Mapping[str, np.ndarray], length: np.ndarray
+) -> Table:
+    """Errors by kind, (attacks, T + 1) each, and the length of a clean state, (T + 1,)."""
     rows = []
-    for attack, kinds in profiles.items():
-        for kind, values in kinds.items():
-            rows.append({"attack": attack, "error": kind} | _by_state(values))
+    for place, attack in enumerate(attacks):
+        for kind, values in errors.items():
+            rows.append({"attack": attack, "error": kind} | _by_state(values[place]))
     rows.append({"attack": "clean", "error": "length of a state"} | _by_state(length))
     return table(rows, "Error per token, and the length of a clean state", 2, folded=True)
 
@@ -234,97 +226,73 @@ def _by_state(values: Sequence[float]) -> dict[str, float]:
     return {f"state {t}": float(value) for t, value in enumerate(values)}
 
 
-def change(rows: Sequence[Mapping]) -> Figure:
-    """Change of the error by P control, a row an attack: by two formulas, and measured."""
-    fig, plot = page_and_plot(3.2)
-    for y, row in enumerate(rows):
-        plot.plot([row["low"], row["high"]], [y + 0.13] * 2, color=OURS, linewidth=2, alpha=0.5)
-        plot.plot(row["measured"], y + 0.13, "o", color=OURS, markersize=8)
-        plot.plot(
-            row["general formula"], y - 0.17, "D", color=PAPER, markersize=7, fillstyle="none"
-        )
-        plot.plot(row["Theorem 1"], y - 0.02, "D", color=PAPER, markersize=8)
-    bold = dict(weight="bold", ha="center", va="center")
-    plot.text(np.mean([row["Theorem 1"] for row in rows]), -0.85, "Theorem 1", color=PAPER, **bold)
-    plot.text(0, -0.85, "with the clean part", color=PAPER, **bold)
-    plot.text(3.4, 0.13, "measured", color=OURS, **bold)
-    plot.plot([0, 0], [-0.5, len(rows)], color=INK, linewidth=1, zorder=0)
-    plot.set_yticks(range(len(rows)), [row["attack"] for row in rows])
-    plot.set(ylim=(len(rows) - 0.5, -1.2), xticks=(-6, -4, -2, 0, 2, 4))
-    low, high = (row["low"] for row in rows), (row["high"] for row in rows)
-    plot.set(xlim=(min(-8.5, *low), max(5.5, *high)))
-    plot.grid(visible=False)
-    plot.tick_params(axis="y", length=0)
-    plot.set_xlabel("change of the error by P control, %")
-    return fig
-
-
-def change_table(groups: Mapping[str, Sequence[Mapping]]) -> Table:
-    """The changes, in percent, a row an attack."""
-    rows = []
-    for name, members in groups.items():
-        for row in members:
-            rows.append({"texts": name} | dict(row))
-    return table(rows, "Change of the error by P control, in %", 1, folded=True)
-
-
-def growth(error: np.ndarray, hundredth: np.ndarray, share: str = "a hundredth") -> Figure:
-    """Times as long after each block, (attacks, T): the error, and a share of it."""
+def through(error: np.ndarray, small: np.ndarray, share: str) -> Figure:
+    """Length by state over that at the start, (attacks, T + 1): the error, and a share of it."""
     fig, plot = page_and_plot(4.0)
-    blocks = range(error.shape[1])
-    last = len(blocks) - 1
-    plot.axhline(1, color=PAPER, linewidth=2)
-    for values, mark, colour in ((hundredth, "^-", LOSS), (error, "o-", INK)):
-        plot.plot(values.mean(0), mark, color=colour, linewidth=2.2)
-        band = (values.min(0), values.max(0))
-        plot.fill_between(blocks, *band, color=colour, alpha=0.2, linewidth=0)
+    states = range(error.shape[1])
+    last = len(states) - 1
     bold = dict(weight="bold", va="center")
-    plot.text(last + 0.2, error[:, -1].mean(), "the error", color=INK, **bold)
-    plot.text(last + 0.2, 1.02, "Theorem 1", color=PAPER, **bold)
-    plot.text(last + 0.2, hundredth[:, -1].mean(), f"{share}\nof it", color=LOSS, **bold)
-    plot.set(xlabel="block", ylabel="times as long", xticks=blocks)
-    both = np.array([error, hundredth])
-    plot.set_ylim(min(0.6, both.min()), max(1.65, both.max()))
-    plot.set_xlim(-0.2, last + 1.6)
+    plot.plot([0, last], [1, 1], color=PAPER, linewidth=2)
+    plot.text(last + 0.2, 1, "Theorem 1", color=PAPER, **bold)
+    looks = ((error, "o-", INK, "the error"), (small, "^-", LOSS, f"{share}\nof the error"))
+    for values, mark, colour, name in looks:
+        plot.plot(states, values.mean(0), mark, color=colour, linewidth=2.2)
+        band = (values.min(0), values.max(0))
+        plot.fill_between(states, *band, color=colour, alpha=0.2, linewidth=0)
+        plot.text(last + 0.2, values[:, -1].mean(), name, color=colour, **bold)
+    plot.set(xlabel="state (after so many blocks)", xticks=states, xlim=(-0.2, last + 1.9))
+    plot.set(ylabel="length, 1 at the start", ylim=(0, 1.05 * max(error.max(), small.max())))
     plot.grid(visible=False)
     return fig
 
 
-def growth_table(columns: Mapping[str, Sequence[float]]) -> Table:
-    """All columns, a row a block."""
+def through_table(
+    attacks: Sequence[str], error: np.ndarray, small: np.ndarray, share: str
+) -> Table:
+    """Lengths over those at the start, (attacks, T + 1) each."""
     rows = []
-    for block, values in enumerate(zip(*columns.values(), strict=True)):
-        named = zip(columns, values, strict=True)
-        rows.append({"block": block} | {name: float(value) for name, value in named})
-    return table(rows, "Times as long, by block; shares of the subspaces", 2, folded=True)
+    for name, values in (("the error", error), (share, small)):
+        for attack, line in zip(attacks, values, strict=True):
+            rows.append({"attack": attack, "length of": name} | _by_state(line))
+    return table(rows, "Length, as a multiple of that at the start", 2, folded=True)
 
 
 # --- Answers that come back ---------------------------------------------------------------------
 
 
-def returned(
-    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], titles: Mapping[str, str]
-) -> Figure:
-    """Distance from the clean states, a panel a control: (T + 1,) bare, and controlled."""
-    fig = page(4.2)
-    looks = {"P-D": (OURS, "o-"), "trained push": (ESTIMATE, "s-")}
+def returned(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Distance from the clean states, (T + 1,) by kind of model; a panel an outcome."""
+    fig = page(4.4)
     plots = fig.subplots(1, len(panels), sharey=True)
-    for plot, (name, (bare, held)) in zip(plots, panels.items(), strict=True):
-        colour, mark = looks.get(name, (OURS, "o-"))
+    highest = 1.05 * np.nanmax([list(lines.values()) for lines in panels.values()])
+    for plot, (title, lines) in zip(plots, panels.items(), strict=True):
+        bare, held = lines["bare model"], lines["P-D control"]
         states = range(len(bare))
         shade = dict(alpha=0.3, interpolate=True, linewidth=0)
         plot.fill_between(states, held, bare, held > bare, color=LOSS, **shade)
-        plot.fill_between(states, held, bare, held <= bare, color=colour, **shade)
+        plot.fill_between(states, held, bare, held <= bare, color=OURS, **shade)
         plot.plot(bare, **BARE)
-        plot.plot(held, mark, color=colour, markersize=5, linewidth=2)
-        _leader(plot, "bare model", (5.8, bare[-2:] @ (0.2, 0.8)), (4.8, 97), INK)
-        _leader(plot, "farther", (3, (bare[3] + held[3]) / 2), (3.4, 62), LOSS)
-        _leader(plot, "nearer", (5.75, bare[-1] * 0.8), (4.6, 79), colour)
-        plot.set(xticks=states, ylim=(0, max(118, *bare, *held)), xlim=(-0.3, len(bare) - 0.6))
-        plot.set_title(titles[name], color=colour)
+        plot.plot(held, "o-", color=OURS, markersize=5, linewidth=2)
+        plot.set(xticks=states, ylim=(0, highest), xlim=(-0.3, len(bare) - 0.6))
+        plot.set_title(title)
+        middle, end = len(bare) // 2, len(bare) - 1
+        _leader(plot, "farther", (middle, (bare[middle] + held[middle]) / 2), (2.6, 62), LOSS)
+        _leader(plot, "bare model", (end - 0.3, bare[-2:] @ (0.3, 0.7)), (4.6, 95), INK)
+        _leader(plot, "P-D control", (1, held[1]), (3.4, 8), OURS)
+        if held[end] < 0.9 * bare[end]:
+            _leader(plot, "nearer", (end - 0.2, 0.8 * bare[end]), (4.6, 79), OURS)
     plots[0].set_ylabel("distance from the clean states, %")
     fig.supxlabel("state (after so many blocks)", fontsize="medium")
     return fig
+
+
+def returned_table(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
+    """Distances by outcome and kind of model."""
+    rows = []
+    for outcome, lines in panels.items():
+        for kind, values in lines.items():
+            rows.append({"answer": outcome, "states": kind} | _by_state(values))
+    return table(rows, "Distance from the clean states, % of their length", 0, folded=True)
 
 
 def _leader(plot: Axes, word: str, spot: tuple, place: tuple, colour: str) -> None:
