@@ -32,7 +32,6 @@ from .jacobians import (
 )
 from .models import (
     break_even as break_even,
-    cheapest as cheapest,
     share_allowed as share_allowed,
     states_within as states_within,
 )
