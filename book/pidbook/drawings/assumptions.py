@@ -12,7 +12,6 @@ from pidbook.figures import (
     ESTIMATE,
     INK,
     LOSS,
-    NOISE,
     OURS,
     PAPER,
     Table,
@@ -29,7 +28,6 @@ COLOURS = {  # of each law, throughout the chapter; a name is looked up by how i
     "relaxed": LOSS,
     "averaged": PAPER,
     "exact": ESTIMATE,
-    "residual": NOISE,
 }
 
 
@@ -37,7 +35,7 @@ def _colour(law: str) -> str:
     return next(colour for start, colour in COLOURS.items() if law.startswith(start))
 
 
-# --- A clean input under four laws --------------------------------------------------------------
+# --- A clean input under three laws -------------------------------------------------------------
 
 
 def clean(moved: Mapping[str, np.ndarray]) -> Figure:
@@ -45,12 +43,7 @@ def clean(moved: Mapping[str, np.ndarray]) -> Figure:
     fig = Figure(figsize=(5.6, 3.8))
     plot = fig.add_subplot(xlabel="layers passed, t", ylabel="error of a clean input")
     for name, y in moved.items():
-        style = dict(
-            marker="o", fillstyle="none", color=_colour(name), label=f"{name}: {y[-1]:.2f}"
-        )
-        if name == "P only":  # broad: another line lies on it
-            style |= dict(linewidth=6, markersize=13, markeredgewidth=2, alpha=0.6)
-        plot.plot(y, **style)
+        plot.plot(y, marker="o", color=_colour(name), label=f"{name}: {y[-1]:.2f}")
     plot.set_ylim(reach((-0.06, 1.06), *moved.values()))
     name_ends(plot)
     return fig
@@ -86,7 +79,7 @@ def past(before: np.ndarray, after: np.ndarray, push: np.ndarray) -> Figure:
     _arrow(left, after + push, after, LOSS, lw=3, shrinkA=4)
     side = "right" if along[0] < 0 else "left"
     left.annotate("push", after + push / 2, 10 * along, color=LOSS, ha=side, va="center", **points)
-    left.set_title("relaxed: $x$ is off the line", fontsize=11)
+    left.set_title("without the past: $x$ is off", fontsize=11)
     _arrow(right, after, before, INK, linestyle="--")
     _arrow(right, change, (0, 0), INK)
     ring = dict(color=ESTIMATE, markersize=17, markeredgewidth=2, fillstyle="none")
@@ -94,7 +87,7 @@ def past(before: np.ndarray, after: np.ndarray, push: np.ndarray) -> Figure:
     words = "$x - y$ lies\nhere: no push"
     side = "right" if below[0] < 0 else "left"
     right.annotate(words, 0.4 * change, 10 * below, color=ESTIMATE, ha=side, va="top", **points)
-    right.set_title("exact: $x - y$ is on the line", fontsize=11)
+    right.set_title("with it: $x - y$ is on the line", fontsize=11)
     for plot in (left, right):
         _arrow(plot, after, (0, 0), INK)
         _arrow(plot, before, (0, 0), INK)
@@ -152,126 +145,52 @@ def _rows(plot: Axes, names: Sequence[str]) -> None:
     plot.xaxis.set_major_formatter("{x:g}")
 
 
-def contest_table(standings: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> Table:
-    """Loss and errors of each law, for each case."""
+def contest_table(standings: Mapping[str, tuple[float, float, float]]) -> Table:
+    """Loss and errors of each law."""
     rows = []
-    for case, laws in standings.items():
-        for law, (loss, perturbed, on_clean) in laws.items():
-            row = {"terms": case, "law": law, "loss / least": loss}
-            rows.append(row | {"error, perturbed": perturbed, "error, clean": abs(on_clean)})
+    for law, (loss, perturbed, on_clean) in standings.items():
+        row = {"law": law, "loss / least": loss, "error, perturbed": perturbed}
+        rows.append(row | {"error, clean": abs(on_clean)})
     return table(rows, "Medians of eight networks", 2, folded=True)
 
 
-# --- A lasting disturbance ----------------------------------------------------------------------
+# --- Each of the other assumptions, broken more and more ----------------------------------------
+
+Dials = Mapping[tuple[str, str], Mapping[float, Mapping[str, float]]]
 
 
-def push(lines: Mapping[str, np.ndarray]) -> Figure:
-    """Four ways to meet a lasting disturbance: the controlled state along it, (T,) each."""
-    controlled = [line for name, line in lines.items() if name != "no control"]
-    low, high = reach((-0.145, 0.25), *controlled)  # without control the error leaves the picture
-    unit = (high - low) / 0.395
-    looks = {  # colour, dashes, layer of the name, how far above the curve
-        "no control": (INK, "-", 2.9, None),
-        "P only": (OURS, "-", 9, 0.012),
-        "exact P-I, sums of x, as in the paper": (ESTIMATE, "--", 4.2, -0.026),
-        "exact P-I, sums of v": (ESTIMATE, "-", 9, 0.014),
-    }
-    fig = Figure(figsize=(5.6, 4.2))
-    plot = fig.add_subplot(xlabel="layers passed, t", ylabel="position outside the subspace")
-    for name, (colour, dashes, layer, above) in looks.items():
-        line = lines[name]
-        plot.plot(line, color=colour, linestyle=dashes, linewidth=2.4)
-        middle = line[min(9, len(line) - 1)]
-        y = high - 0.02 * unit if above is None else middle + above * unit
-        plot.text(layer, y, name, color=colour, va="center")
-    plot.set(xlim=(-0.5, len(lines["P only"]) - 0.7), ylim=(low, high))
-    return fig
-
-
-def push_table(means: Mapping[str, float]) -> Table:
-    """Mean distances of the later layers."""
-    rows = [{"law": name, "mean": mean} for name, mean in means.items()]
-    return table(
-        rows, "Distance outside the subspace, mean of the second half of the layers", 4, folded=True
-    )
-
-
-# --- Three subspaces or one ---------------------------------------------------------------------
-
-
-def eigenvalues(cases: Mapping[str, np.ndarray]) -> Figure:
-    """One panel a weight: its eigenvalues (d,), the smallest first."""
-    fig = page(2.9)
-    panels = fig.subplots(1, len(cases), sharex=True, sharey=True)
-    for panel, (name, values) in zip(panels, cases.items(), strict=True):
-        numbers = np.arange(1, len(values) + 1)
-        none = np.abs(values) < 1e-9
-        panel.plot(numbers[~none], values[~none], "o", color=OURS, markersize=4)
-        panel.plot(numbers[none], values[none], "s", color=ESTIMATE, markersize=4)
-        words = f"{none.sum()} of {len(values)} are 0" if none.any() else "none is 0"
-        colour = ESTIMATE if none.any() else LOSS
-        panel.text(0.95, 0.05, words, ha="right", transform=panel.transAxes, color=colour)
-        panel.set_title(name, fontsize=11)
-        panel.grid(axis="x", visible=False)
-    highest = max(3.0, *(values.max() for values in cases.values()))
-    panels[0].set(ylim=reach((-0.25, 3.3), highest), yticks=(0, 1, 2, 3), ylabel="eigenvalue")
-    fig.supxlabel("number of the eigenvalue, the smallest first", fontsize="medium")
-    return fig
-
-
-def eigenvalues_table(cases: Mapping[str, np.ndarray]) -> Table:
-    """How often each eigenvalue stands there."""
-    rows = []
-    for name, values in cases.items():
-        kinds, counts = np.unique(np.round(values, 6) + 0.0, return_counts=True)
-        words = ", ".join(f"{n} times {v:g}" for v, n in zip(kinds, counts, strict=True))
-        rows.append({"weight": name.replace("\n", " "), "eigenvalues": words})
-    return table(rows, "Eigenvalues of a weight", folded=True)
-
-
-# --- One assumption, broken more and more -------------------------------------------------------
-
-
-def dial(errors: Mapping[str, Mapping[str, float]], name: str) -> Figure:
-    """Errors after the last layer, a line a kind, against how far an assumption is broken."""
-    fig, plot = page_and_plot(3.5, xlabel=name, ylabel="error after six layers")
+def dials(errors: Dials) -> Figure:
+    """A panel an assumption, by (title, dial): errors by how far it is broken, a line a kind."""
     looks = {
-        "perturbed, controlled": dict(color=OURS, marker="o", markersize=6, linewidth=2),
         "clean, controlled": dict(
-            color=LOSS, marker="o", markersize=9, fillstyle="none", linewidth=1.5
+            color=LOSS, marker="o", markersize=8, fillstyle="none", linewidth=1.5
         ),
+        "perturbed, controlled": dict(color=OURS, marker="o", markersize=5, linewidth=2),
         "perturbed, no control": dict(color=INK, linewidth=1.5),
-        "Theorem 1": dict(color=OURS, linestyle="--", linewidth=2),
-        "clean, old subspace": dict(color=LOSS, linestyle="--", linewidth=1.5),
+        "perturbed, Theorem 1": dict(color=OURS, linestyle="--", linewidth=1.5),
     }
-    places = [float(place.rstrip("°")) for place in errors]
-    for kind in next(iter(errors.values())):
-        plot.plot(places, [of[kind] for of in errors.values()], label=kind, **looks[kind])
-    plot.set_xticks(places, list(errors))
-    values = [value for of in errors.values() for value in of.values()]
-    plot.set_ylim(reach((-0.03, 0.47), *values))
-    plot.grid(axis="x", visible=False)
-    fig.legend(loc="outside upper center", ncols=2)
+    fig = page(5.4)
+    panels = fig.subplots(2, 2, sharey=True)
+    for panel, ((title, dial), places) in zip(panels.flat, errors.items(), strict=True):
+        for kind, style in looks.items():
+            line = [of[kind] for of in places.values()]
+            panel.plot(list(places), line, label=kind, **style)
+        panel.set_title(title, fontsize=11)
+        panel.set(xlabel=dial, xticks=list(places))
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.grid(axis="x", visible=False)
+    values = [e for places in errors.values() for of in places.values() for e in of.values()]
+    panels[0, 0].set_ylim(reach((-0.03, 0.95), *values))
+    for panel in panels[:, 0]:
+        panel.set_ylabel("error after six layers")
+    fig.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 
-def dial_table(errors: Mapping[str, Mapping[str, float]], name: str) -> Table:
-    """The same in numbers, a place of the dial a row."""
+def dials_table(errors: Dials) -> Table:
+    """The same in numbers, a place of a dial a row."""
     rows = []
-    for place, of in errors.items():
-        rows.append({name: place} | {kind: abs(error) for kind, error in of.items()})
+    for (_, dial), places in errors.items():
+        for place, of in places.items():
+            rows.append({"": dial, "at": f"{place:g}"} | {k: abs(e) for k, e in of.items()})
     return table(rows, "Errors after six layers", folded=True)
-
-
-# --- Layers that bend ---------------------------------------------------------------------------
-
-
-def bend_table(medians: Mapping[str, Ends], wins: Mapping[str, Mapping[str, int]]) -> Table:
-    """Median errors at each scale, and in how many networks a law beats P only by formula."""
-    rows = []
-    for scale, ends in medians.items():
-        for law, (on_clean, perturbed) in ends.items():
-            row = {"C, B times": scale, "law": law, "perturbed": perturbed, "clean": on_clean}
-            rows.append(row | {"wins of 8": wins[scale][law]})
-    title = "Errors after the last layer; wins: networks with less than P only by formula"
-    return table(rows, title, 2, folded=True)

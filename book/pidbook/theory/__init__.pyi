@@ -5,7 +5,6 @@ from .assumptions import (
 from .augmented import (
     Complements as Complements,
     clean_complements as clean_complements,
-    fitted_complements as fitted_complements,
     history_cost as history_cost,
     history_dense as history_dense,
     history_riccati as history_riccati,
@@ -27,7 +26,6 @@ from .gains import (
 )
 from .law_comparison import (
     averaged_law as averaged_law,
-    bent_contest as bent_contest,
     contest as contest,
     myopic_law as myopic_law,
     relaxed_law as relaxed_law,

@@ -33,6 +33,7 @@ class ViolatedErrors(NamedTuple):
 
 def violated_errors(
     tilt: float = 0.0,
+    apart: float = 0.0,
     kappa: float = 1.0,
     bend: float = 0.0,
     d: int = 24,
@@ -45,10 +46,14 @@ def violated_errors(
 ) -> ViolatedErrors:
     """Run the law of Proposition 2 where its assumptions fail.
 
+    With two subspaces it is the averaged law, as if both terms had the gain 1/2.
+
     Parameters
     ----------
     tilt : float
         Angle in degrees by which every fitted subspace is off the clean one.
+    apart : float
+        Angle in degrees between the clean subspaces and a second one, which the layers carry.
     kappa : float
         Condition number of every layer, at least 1.
     bend : float
@@ -80,7 +85,7 @@ def violated_errors(
     >>> bool(np.allclose(errors.controlled, errors.theorem)), float(errors.clean.max()) < 1e-12
     (True, True)
 
-    Source: equations assumptions-residual-network, assumptions-tilt.
+    Source: equations assumptions-residual-network, assumptions-tilt, gains-averaged.
     """
     number("bend", bend)
     number("size", size, "positive")
@@ -96,7 +101,13 @@ def violated_errors(
     V = tilted_bases(linear, np.deg2rad(tilt), seed)
     if refit:
         V = np.linalg.svd(clean)[2][:, :r].swapaxes(1, 2)
-    K = (1 - alphas(T, c))[:, None, None] * (np.eye(d) - V @ V.swapaxes(1, 2))[:-1]
+    onto = V @ V.mT
+    if apart:
+        second = tilted_bases(linear, np.deg2rad(apart), seed)[:1]
+        for layer in linear.thetas:
+            second = np.append(second, np.linalg.qr(layer @ second[-1])[0][None], axis=0)
+        onto = (onto + second @ second.mT) / 2
+    K = (1 - alphas(T, c))[:, None, None] * (np.eye(d) - onto)[:-1]
     errors = []
     for start, feedback in ((x0 + z, K), (x0, K), (x0 + z, None)):
         gap = simulate(system, start, feedback).states - clean

@@ -44,31 +44,6 @@ class Complements(NamedTuple):
     D: np.ndarray
 
 
-def fitted_complements(x: np.ndarray, variance: float = 1.0) -> tuple[Complements, np.ndarray]:
-    """Projections off clean states, their sums and their changes, by their singular values.
-
-    Parameters
-    ----------
-    x : (T, n, d) array, n clean states before each layer
-    variance : float in (0, 1], the share of the energy that each subspace keeps
-
-    Returns
-    -------
-    Complements, and (3, T) int array of the ranks of P, I and D
-
-    Source: §2.1, Alg. 1; equation subspaces-projection.
-    """
-    changes, projections, ranks = np.concatenate([x[:1], np.diff(x, axis=0)]), [], []
-    for part in (x, x.cumsum(axis=0), changes):
-        for states in part:
-            sizes, directions = np.linalg.svd(states, full_matrices=False)[1:]
-            ranks.append(rank_for(sizes**2, variance))
-            V = directions[: ranks[-1]].T
-            projections.append(np.eye(len(V)) - V @ V.T)
-    T, _, d = x.shape
-    return Complements(*np.reshape(projections, (3, T, d, d))), np.reshape(ranks, (3, T))
-
-
 def clean_complements(system: LinearSystem) -> Complements:
     """Exact projections off the clean states, sums and differences of a linear system.
 
@@ -84,7 +59,19 @@ def clean_complements(system: LinearSystem) -> Complements:
     """
     layers_of(system.thetas)
     x = run_layers(system.layer, system.T - 1, system.bases[0].T, lambda t, x, *_: 0 * x).states
-    return fitted_complements(np.array(x))[0]
+    x = np.array(x)
+    changes = np.concatenate([x[:1], np.diff(x, axis=0)])
+    return Complements(*(_off(states) for states in (x, x.cumsum(axis=0), changes)))
+
+
+def _off(states: np.ndarray) -> np.ndarray:
+    """Projections off the spans of vectors (T, n, d), a layer each."""
+    projections = []
+    for vectors in states:
+        sizes, directions = np.linalg.svd(vectors, full_matrices=False)[1:]
+        V = directions[: rank_for(sizes**2, 1.0)].T
+        projections.append(np.eye(len(V)) - V @ V.T)
+    return np.array(projections)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""Contests of laws for the exact PID problem, on rotating and on bending networks."""
+"""Laws for the exact PID problem, and a contest between them on rotating networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,25 +11,16 @@ from pidbook.theory.augmented import (
     Complements,
     Gains,
     clean_complements,
-    fitted_complements,
     history_cost,
     history_riccati,
     history_rollout,
 )
 from pidbook.theory.riccati import riccati
-from pidbook.theory.systems import (
-    HistoryLaw,
-    ResidualSystem,
-    residual_system,
-    rotating_system,
-    run_layers,
-    simulate,
-)
+from pidbook.theory.systems import HistoryLaw, rotating_system, simulate
 from pidlib.theory.gains import alphas
 from pidlib.theory.inputs import number
 
 SIZES = (24, 4, 6)  # width, dimension of the first clean subspace, depth
-COSTS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000)  # tried on bending networks
 
 
 class LawResult(NamedTuple):
@@ -97,80 +87,6 @@ def contest(gains: Gains, c: float, size: float = 0.3, seeds: int = 8) -> dict[s
         rows.append(row)
     medians = np.median(rows, axis=0).tolist()
     return {name: LawResult(*row) for name, row in zip(laws, medians, strict=True)}
-
-
-class BentStanding(NamedTuple):
-    """How one law did on bending networks, at the best of several costs."""
-
-    perturbed: np.ndarray
-    clean: np.ndarray
-    c: float
-    ranks: np.ndarray
-
-
-def bent_contest(
-    law: Callable[..., HistoryLaw],
-    gains: Gains,
-    strength: float,
-    variance: float = 0.99,
-    seeds: int = 8,
-    linearise: Callable[[ResidualSystem, np.ndarray], np.ndarray] | None = None,
-    scales: tuple[float, float] = (1.0, 1.0),
-) -> BentStanding:
-    """Error of a law on tanh-residual networks with subspaces fitted to clean states.
-
-    Networks of the sizes of `contest`, with 400 inputs each; perturbations have norm 0.3.
-
-    Parameters
-    ----------
-    law : function (Q, gains, c) -> law
-        Such as `averaged_law` or `residual_law`; with `linearise` it gets the linear layers
-        first, as `relaxed_law` does.
-    gains : (K_P, K_I, K_D)
-    strength : float
-        Of the tanh branch.
-    variance : float
-        Share of the second moment that every fitted subspace holds, above 0 and at most
-        1. A share and not a rank: clean inputs span r directions only, and a larger rank
-        would take rounding errors for directions.
-    seeds : int
-        Networks drawn, at least 1.
-    linearise : function (network, clean states (T, n, d)) -> layers (T, d, d), optional
-        By which a law that needs linear layers sees the bent ones.
-    scales : (float, float)
-        Of the matrices C_t inside and B_t outside the tanh.
-
-    Returns
-    -------
-    BentStanding
-        Errors (seeds,) at the last state, `perturbed` and `clean`, at the cost `c` of the least
-        median; `ranks` (seeds, 3, T) fitted.
-
-    Examples
-    --------
-    >>> errors = bent_contest(residual_law, (1, 0, 0), strength=0.3, seeds=2)
-    >>> bool((errors.clean < errors.perturbed).all()), bool(errors.perturbed.max() < 0.3)
-    (True, True)
-
-    Source: equation assumptions-residual-network.
-    """
-    number("seeds", seeds, "at least 1")
-    errors, ranks = np.empty((len(COSTS), seeds, 2)), []
-    for seed in range(seeds):
-        system, random = residual_system(*SIZES, seed, strength), np.random.default_rng(seed + 1)
-        inner, outer = scales[0] * system.inner, scales[1] * system.outer
-        system = ResidualSystem(system.linear, inner, outer, strength)
-        x0, z = _inputs(random, system.linear.bases[0], 400, 0.3)
-        x = simulate(system, x0).states
-        Q, fitted = fitted_complements(x[:-1], variance)
-        ranks.append(fitted)
-        layers = () if linearise is None else (linearise(system, x[:-1]),)
-        for k, c in enumerate(COSTS):
-            feedback = law(*layers, Q, gains, c)
-            ends = run_layers(system.layer, system.T, np.stack([x0 + z, x0]), feedback).states[-1]
-            errors[k, seed] = [_rms(end - x[-1]) for end in ends]
-    best = int(np.median(errors[..., 0], axis=1).argmin())
-    return BentStanding(*errors[best].T, float(COSTS[best]), np.array(ranks))
 
 
 def _inputs(
