@@ -109,48 +109,6 @@ def plane_table(undone: np.ndarray, formula: np.ndarray, shares: np.ndarray) -> 
     return table(rows, "The controlled state, with the rotation undone", digits=3, folded=True)
 
 
-# --- The hypotheses -----------------------------------------------------------------------------
-
-Profiles = Mapping[str, tuple[np.ndarray, np.ndarray]]
-
-
-def hypotheses(cases: Profiles) -> Figure:
-    """One panel a case: squared error by layer, simulated and by the formula, (T + 1,) each."""
-    fig = page(4.4)
-    panels = fig.subplots(2, 3, sharex=True, sharey=True)
-    errors = reach((0, 1.65), *(line for case in cases.values() for line in case))
-    for panel, (name, (simulated, formula)) in zip(panels.flat, cases.items(), strict=False):
-        layers = range(len(formula))
-        gap = np.abs(simulated - formula).max()
-        panel.plot(formula, **THEORY)
-        panel.plot(simulated, **DOTS)
-        panel.vlines(layers, formula, simulated, color=INK, linewidth=1.2, zorder=1, label="gap")
-        panel.text(0.16, 0.85, _gap(gap), transform=panel.transAxes)
-        panel.set(title=name, xticks=layers[::2], ylim=errors, yticks=(0, 1))
-        panel.tick_params(labelbottom=True)
-        panel.grid(axis="x", visible=False)
-    for panel in panels.flat[len(cases) :]:
-        panel.set_axis_off()
-    panels.flat[-1].legend(*panels.flat[0].get_legend_handles_labels(), loc="center")
-    for panel in panels[:, 0]:
-        panel.set_ylabel("squared error / ‖z‖²")
-    fig.supxlabel("layers passed, t", fontsize="medium")
-    return fig
-
-
-def _gap(gap: float) -> str:
-    return f"largest gap {gap:.2f}" if gap > 0.01 else "no gap"
-
-
-def gaps_table(cases: Profiles) -> Table:
-    """The largest gap of each case."""
-    rows = []
-    for name, (simulated, formula) in cases.items():
-        gap = np.abs(simulated - formula).max()
-        rows.append({"": name.replace("\n", " "), "largest gap": gap})
-    return table(rows, "How far the formula is off, over all layers", 4, folded=True)
-
-
 # --- The price ----------------------------------------------------------------------------------
 
 
@@ -210,53 +168,6 @@ def price_table(simulated: Mapping[float, np.ndarray], layers: Sequence[int]) ->
     return table(rows, title, 4, folded=True)
 
 
-# --- A clean input outside the subspace ---------------------------------------------------------
-
-
-def bias(
-    heights: Mapping[float, np.ndarray], theory: Mapping[float, np.ndarray], clean: float
-) -> Figure:
-    """Position outside the subspace by layer, a curve (T + 1,) a price; its end is said in words."""
-    fig, plot = page_and_plot(
-        4.0, xlabel="layers passed, t", ylabel="position outside the subspace"
-    )
-    last = len(next(iter(heights.values()))) - 1
-    start = next(iter(heights.values()))[0]
-    plot.plot((0, last), (start, start), **FREE)
-    plot.plot((-0.4, last), (clean, clean), color=INK, linewidth=1.2)
-    plot.text(0.1, start + 0.06, "without control", va="bottom")
-    plot.text(last / 2, clean - 0.03, "clean state", va="top")
-    arrow = dict(arrowstyle="->", color=LOSS, linewidth=1.8, shrinkA=5, shrinkB=3)
-    for c, height in heights.items():
-        plot.plot(theory[c], **THEORY | {"label": f"theory, {start:g} × ηₜ"})
-        plot.plot(height, **DOTS)
-        error = height[-1] - clean
-        word = "ends on it"
-        if abs(error) > 0.01:
-            word = f"{abs(error):.2f} {'above' if error > 0 else 'below'}"
-            plot.annotate("", (last, height[-1]), (last, clean), arrowprops=arrow, zorder=5)
-        plot.text(last + 0.4, height[-1], f"c = {c:g}:\n{word}", va="center")
-    plot.set(xlim=(-0.4, last + 4), xticks=range(0, last + 1, 2))
-    plot.set_ylim(reach((-0.15, start + 0.2), clean, *heights.values()))
-    plot.grid(axis="y", visible=False)
-    plot.spines["bottom"].set_bounds(-0.4, last)
-    fig.legend(plot.lines[2:4], _labels(plot.lines[2:4]), loc="outside upper center", ncols=2)
-    return fig
-
-
-def _labels(lines: Sequence) -> list[str]:
-    return [line.get_label() for line in lines]
-
-
-def bias_table(heights: Mapping[float, np.ndarray], clean: float) -> Table:
-    """Where the state ends, a price a row."""
-    rows = []
-    for c, height in heights.items():
-        row = {"c": f"{c:g}", "share left η": height[-1] / height[0], "position": height[-1]}
-        rows.append(row | {"squared error": (height[-1] - clean) ** 2})
-    return table(rows, "After the last layer", 4, folded=True)
-
-
 # --- The rule for the price ---------------------------------------------------------------------
 
 
@@ -294,7 +205,7 @@ def valleys(
         middle = dict(ha="center", va="center", arrowprops=leader if near else None)
         where = dict(xytext=place, textcoords="offset points")
         plot.annotate(f"c = {price:.0f}", (price, error), **where, **middle)
-    fig.legend(plot.lines[1:4], _labels(plot.lines[1:4]), loc="outside upper center", ncols=3)
+    fig.legend(handles=plot.lines[1:4], loc="outside upper center", ncols=3)
     powers = range(int(np.ceil(first)), int(np.floor(last)) + 1)
     plot.set_xticks([10.0**power for power in powers], [f"{10.0**power:g}" for power in powers])
     return fig
