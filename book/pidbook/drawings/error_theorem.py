@@ -199,7 +199,9 @@ def valleys(
         plot.plot(*simulated[X], **DOTS)
         plot.plot(price, error, **star, label="price of the rule")
         start = (theory[X][0][0], theory[X][1][0])
-        plot.annotate(f"X = {X:g}", start, (0, 6), va="bottom", textcoords="offset points")
+        plot.annotate(
+            f"clean energy X = {X:g}", start, (0, 6), va="bottom", textcoords="offset points"
+        )
         near = error > 0.6  # near the level of no control: the number stands well above it
         place = (4, 42) if near else (0, -14 if error == lowest else 15)
         middle = dict(ha="center", va="center", arrowprops=leader if near else None)
