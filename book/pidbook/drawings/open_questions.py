@@ -9,9 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pidbook.figures import (
-    ESTIMATE,
     INK,
-    LOSS,
     NOISE,
     OURS,
     Table,
@@ -20,67 +18,55 @@ from pidbook.figures import (
     reach,
     signed,
     table,
+    with_interval,
 )
 
 LEVEL = dict(color=INK, linewidth=0.9)
 PUBLISHED = 0.001  # the price in the paper's code
 
-RIVAL_WAYS = {  # question to the rival beside which it stands
-    "Riccati with measured blocks": "orthogonal blocks",
-    "Weights by search": "the fixed weights of P-D",
-    "Attack by optimal control": "an attack by the margin",
-    "Pictures": "the bare model",
-    "Fairness": "a plain rule",
-    "Steering": "adding one vector",
-}
-UNITS = {  # what is counted in each
-    "Riccati with measured blocks": "right answers",
-    "Weights by search": "right answers",
-    "Attack by optimal control": "answers turned",
-    "Pictures": "pictures named rightly",
-    "Fairness": "swaps noticed",
-    "Steering": "log-odds, equal harm",
-}
-INTERVAL = dict(color=INK, linewidth=2, capsize=5, capthick=2)
-
 
 def six(pairs: pd.DataFrame) -> Figure:
-    """Each idea of the paper in % of its rival, a bar a trial, with its unit.
+    """Each idea of the paper above its rival, two bars a trial with their numbers.
 
-    Columns question, share, share_low, share_high.
+    Columns question, counted, idea, rival, of_idea, of_rival, digits. The longer bar of a trial
+    fills the width, so that bars of different trials do not compare.
     """
-    fig, plot = page_and_plot(4.6)
+    fig, plot = page_and_plot(7.2)
     names = []
-    for y, row in enumerate(pairs.itertuples()):
-        plot.barh(y, row.share, 0.55, color=OURS, alpha=0.8)
-        if row.share_low < row.share_high:
-            ends = [[row.share - row.share_low], [row.share_high - row.share]]
-            plot.errorbar(row.share, y, xerr=ends, **INTERVAL)
-        end = max(row.share_high, 100)
-        plot.text(end + 4, y, f"{row.share:.0f} %", va="center", color=OURS, fontsize=12)
-        inside = row.share > 50
-        place = 3 if inside else row.share_high + 4
-        plot.text(place, y, UNITS[row.question], va="center", color=INK, fontsize=10)
-        names.append(f"{row.question}\nagainst {RIVAL_WAYS[row.question]}")
-    plot.axvline(100, color=INK, linestyle="--", linewidth=1.2)
-    plot.text(100, -0.62, "the rival", ha="center", va="bottom")
-    plot.set(xlim=(0, 133), ylim=(len(pairs) - 0.5, -0.6), xticks=(0, 50, 100))
-    plot.set_yticks(range(len(pairs)), names)
-    plot.set_xlabel("% of the rival")
+    places = []
+    for k, row in enumerate(pairs.itertuples()):
+        top = 3.4 * k
+        longest = max(row.of_idea, row.of_rival)
+        head = f"{k + 1}  {row.question}: {row.counted}"
+        plot.text(-0.62, top - 0.95, head, va="center", weight="bold", fontsize=11)
+        bars = ((row.idea, row.of_idea, OURS), (row.rival, row.of_rival, INK))
+        for j, (name, value, colour) in enumerate(bars):
+            y = top + j
+            plot.barh(y, value / longest, 0.8, color=colour, alpha=0.75)
+            end = value / longest + 0.02
+            plot.text(end, y, f"{value:.{row.digits}f}", va="center", color=colour)
+            names.append((name, colour))
+            places.append(y)
+    plot.set(xlim=(0, 1.13), ylim=(places[-1] + 0.6, -1.6), xticks=[])
+    plot.set_yticks(places, [name for name, _ in names])
+    for label, (_, colour) in zip(plot.get_yticklabels(), names, strict=True):
+        label.set_color(colour)
     plot.tick_params(axis="y", length=0)
+    plot.spines["bottom"].set_visible(False)
+    plot.spines["left"].set_visible(False)
     plot.grid(visible=False)
     return fig
 
 
 def six_table(pairs: pd.DataFrame) -> Table:
-    """What was counted in each trial, and the idea in % of its rival."""
+    """The same as numbers, and the idea less its rival with its interval."""
     rows = []
     for row in pairs.itertuples():
-        share = f"{row.share:.0f} [{row.share_low:.0f}, {row.share_high:.0f}]"
-        if row.share_low == row.share_high:
-            share = f"{row.share:.0f}"
-        rows.append({"trial": row.question, "counted": row.measured, "idea, %": share})
-    return table(rows, "The six trials; idea in % of its rival", folded=True)
+        numbers = f"{row.of_idea:.{row.digits}f}", f"{row.of_rival:.{row.digits}f}"
+        step = with_interval(row.gain, row.low, row.high, row.digits)
+        named = {"trial": row.question, "counted": row.counted, "idea": numbers[0]}
+        rows.append(named | {"rival": numbers[1], "idea less rival": step})
+    return table(rows, "Differences and their 95 % intervals", folded=True)
 
 
 def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Figure:
@@ -107,24 +93,21 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     return fig
 
 
-GAINS = {"the paper’s control": INK, "search, same total": OURS, "search, any total": OURS}
-
-
 def searches(gains: pd.DataFrame) -> Figure:
-    """Points over the bare model, a bar a law, by set; columns set, law, gain, low, high."""
-    fig = page(5.0)
+    """Points over the bare model, two bars a set; columns set, law, gain, low, high."""
+    fig = page(3.9)
     groups = gains.groupby("set", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True)
     for panel, (name, rows) in zip(panels, groups, strict=True):
         for y, row in enumerate(rows.itertuples()):
-            colour = GAINS.get(row.law, NOISE)
+            colour = OURS if y else INK
             panel.barh(y, row.gain, 0.7, color=colour, alpha=0.75)
             panel.plot((row.low, row.high), (y, y), **LEVEL)
             panel.text(40, y, signed(row.gain), color=colour, va="center")
         panel.axvline(0, **LEVEL)
         panel.set_yticks(range(len(rows)), rows["law"])
-        for label, law in zip(panel.get_yticklabels(), rows["law"], strict=True):
-            label.set_color(GAINS.get(law, NOISE))
+        for y, label in enumerate(panel.get_yticklabels()):
+            label.set_color(OURS if y else INK)
         panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-29, 47), xticks=(-20, 0, 20))
         panel.set_title(name, loc="left", fontsize=11.5, weight="bold")
         panel.grid(visible=False)
@@ -161,29 +144,7 @@ def course(courses: Mapping[str, np.ndarray], most: int) -> Figure:
     return fig
 
 
-def swaps(rise: np.ndarray, turns: np.ndarray) -> Figure:
-    """Rise of the running loss by each swap of one word: those that turn the answer, and not."""
-    fig, plot = page_and_plot(2.9, xlabel="what the swap adds to the paper's loss")
-    rng = np.random.default_rng(0)
-    for y, (some, colour, name) in enumerate(((turns, LOSS, "turn"), (~turns, INK, "do not"))):
-        height = y + rng.uniform(-0.3, 0.3, some.sum())
-        face = colour if name == "turn" else "none"
-        plot.plot(rise[some], height, "o", color=colour, markerfacecolor=face, markersize=5)
-    up = rise > 0
-    named = (
-        f"{turns.sum()} of {len(turns)} swaps\nturn the answer:\n{(up & turns).sum()} raise the loss",
-        f"{(~turns).sum()} do not:\n{(up & ~turns).sum()} raise the loss",
-    )
-    plot.set_yticks((0, 1), named)
-    plot.get_yticklabels()[0].set_color(LOSS)
-    plot.axvline(0, zorder=0, **LEVEL)
-    plot.set(ylim=(1.5, -0.5), xticks=(0, 5, 10, 15))
-    plot.grid(visible=False)
-    plot.tick_params(axis="y", length=0)
-    return fig
-
-
-RIVALS = {"fine-tuning": INK, "closed-form push": ESTIMATE, "the paper’s control": OURS}
+RIVALS = {"fine-tuning": INK, "the paper’s control": OURS}
 
 
 def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
@@ -214,70 +175,31 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     return fig
 
 
-def off_subspace(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """Share of a change off the subspace, in %, by state; random and corruption, a panel a network."""
-    fig = page(4.6)
-    panels = fig.subplots(len(shares), 1, sharex=True, sharey=True)
-    for panel, (network, of) in zip(panels, shares.items(), strict=True):
-        random = of["random change"]
-        largest = np.max([v for name, v in of.items() if name != "random change"], axis=0)
-        x = np.arange(len(random))
-        for side, values, colour in ((-0.2, random, INK), (0.2, largest, LOSS)):
-            panel.bar(x + side, values, 0.4, color=colour, alpha=0.6)
-            for at, value in zip(x, values, strict=True):
-                text = f"{value + 1e-4:.0f}"
-                panel.text(at + side, value + 2, text, color=colour, ha="center")
-        panel.set_title(network, loc="left", fontsize=11.5, weight="bold")
-        panel.set(ylim=(0, 80), yticks=(0, 25, 50), xticks=x)
-        panel.set_xticklabels([f"$x_{t}$" for t in x])
-        panel.grid(visible=False)
-    panels[0].text(0.1, 50, "a random change")
-    panels[0].text(5.4, 50, "corruption, the largest of six", color=LOSS, ha="right")
-    panels[-1].set_xlabel("state before each block")
-    fig.supylabel("share that P can remove, %", fontsize="medium")
-    return fig
+def persons(
+    places: Mapping[str, np.ndarray], chances: Mapping[str, float], words: Sequence[str]
+) -> Figure:
+    """Two words for persons along two directions; a panel a law, with the chance of contradiction.
 
-
-def off_subspace_table(shares: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
-    """The same for each network, every corruption a row."""
-    rows = []
-    for network, of in shares.items():
-        for name, values in of.items():
-            row = {"": f"{network}, {name}"}
-            # random shares are sixteenths: a tie such as 6.25 rounds alike on every processor
-            row |= {f"x{t}": float(v) + 1e-4 for t, v in enumerate(values)}
-            rows.append(row)
-    return table(rows, "Share of a change off the subspace, %", digits=1, folded=True)
-
-
-LAWS = {"word by word": OURS, "agreement gate": ESTIMATE}
-
-
-def persons(moves: pd.DataFrame, chances: pd.Series) -> Figure:
-    """Two words for persons along two directions, before a law and after it; a panel a law.
-
-    moves: columns law, word, before, after (pairs of floats). chances: chance of
-    contradiction in %, of each law.
+    places: (2, 2) of each law, a row a word. chances: in %, of each law.
     """
     fig = page(3.2)
-    x, y = np.array([*moves["before"], *moves["after"]]).T
-    for plot, (law, colour) in zip(fig.subplots(1, 2, sharey=True), LAWS.items(), strict=True):
-        for row in moves[moves["law"] == law].itertuples():
-            before, after = np.array(row.before), np.array(row.after)
-            plot.plot(*before, "o", color=INK, markersize=14, markerfacecolor="none")
-            if np.linalg.norm(after - before) > 1:
-                arrow = dict(arrowstyle="->", color=colour, linewidth=2, shrinkA=9, shrinkB=7)
-                plot.annotate("", after, before, arrowprops=arrow)
-            plot.plot(*after, "o", color=colour, markersize=9)
-            plot.text(before[0], before[1] + 1, row.word, ha="center")
+    x, y = np.concatenate(list(places.values())).T
+    panels = fig.subplots(1, len(places), sharey=True)
+    for plot, (law, of_words), colour in zip(panels, places.items(), (INK, OURS), strict=True):
+        plot.plot(*of_words.T, "o", color=colour, markersize=11, alpha=0.75)
+        if np.ptp(of_words, axis=0).max() < 1:  # then one point, with both names
+            plot.text(*(of_words.mean(0) + (0, 1)), " and ".join(words), ha="center")
+        else:
+            for word, place in zip(words, of_words, strict=True):
+                plot.text(place[0], place[1] + 1, word, ha="center")
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
         text = f"contradiction: {chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
-        xlim = reach((-8.5, 8.5), x)
-        plot.set(xlim=xlim, ylim=reach((-4.6, 4), y), xticks=(-5, 0, 5), yticks=(-3, 0, 3))
+        plot.set(xlim=reach((-8.5, 8.5), x), ylim=reach((-4.6, 4), y))
+        plot.set(xticks=(-5, 0, 5), yticks=(-3, 0, 3))
         plot.set_xlabel("first direction")
         plot.grid(visible=False)
-    fig.axes[0].set_ylabel("second direction")
+    panels[0].set_ylabel("second direction")
     return fig
 
 

@@ -51,10 +51,6 @@ from .results import (
     load_result as load_result,
     read_result as read_result,
 )
-from .swaps import (
-    margins_and_losses as margins_and_losses,
-    one_word_swaps as one_word_swaps,
-)
 from .tidy import (
     accuracy_table as accuracy_table,
     gains_table as gains_table,

@@ -102,9 +102,8 @@ def six_pairs(
 ) -> pd.DataFrame:
     """An idea of the paper beside its rival in each of six trials, a row a trial.
 
-    Columns question, measured (what was counted, as text), of_idea, of_rival (numbers), gain,
-    low, high (idea less rival, with its interval), share, share_low, share_high (the same as
-    idea over rival, in %).
+    Columns question, counted (what, with its unit), idea, rival (names), of_idea, of_rival
+    (numbers), digits (as many as are shown), gain, low, high (idea less rival, and its interval).
     """
     laws = ("PD, 0.001", "LQR running, P-D, 0.001", "learnt gains, equal total")
     sets = ("clean", "textfooler", "contrast")
@@ -124,28 +123,31 @@ def six_pairs(
     }
     pushed = {law: steered_at_harm(steering, law) for law in ("addition", "feedback")}
     trials = [
-        # question, measured, numbers of (rival, idea), scale, digits
-        ["Riccati with measured blocks",
-         "right answers of 600: {} with measured, {} with orthogonal blocks",
-         [right["PD, 0.001"], right["LQR running, P-D, 0.001"]], 600, 0],
-        ["Weights by search", "right answers of 600: {} with searched weights, {} with P-D",
-         [right["PD, 0.001"], right["learnt gains, equal total"]], 600, 0],
-        ["Attack by optimal control", "answers turned: {} by the paper's loss, {} by the margin",
-         [turned["gradient beam"], turned["running loss"]], 200, 0],
-        ["Pictures", "corrupted pictures named rightly: {} % under P-D, {} % without",
-         [named["none"], named["P-D 99 %"]], 100, 1],
-        ["Fairness", "swaps of one person noticed: {} word by word, {} by a plain rule",
-         [seen["one canonical version"], seen["word by word, rank 4"]], 221, 0],
-        ["Steering", "log-odds won at a harm of 0.1: {} by the paper's feedback, {} by one vector",
-         [pushed["addition"], pushed["feedback"]], 1, 2],
+        # question, counted, names of (idea, rival), numbers of (idea, rival), scale, digits
+        ["Riccati with measured blocks", "right answers of 600",
+         ("measured blocks", "orthogonal blocks"),
+         (right["LQR running, P-D, 0.001"], right["PD, 0.001"]), 600, 0],
+        ["Weights by search", "right answers of 600",
+         ("searched weights", "the paper’s weights"),
+         (right["learnt gains, equal total"], right["PD, 0.001"]), 600, 0],
+        ["An attack by optimal control", f"answers turned wrong, of {at_first.sum()}",
+         ("by the paper’s loss", "by the margin"),
+         (turned["running loss"], turned["gradient beam"]), 200, 0],
+        ["Bad pictures", "named rightly, %",
+         ("the paper’s control", "no control"),
+         (named["P-D 99 %"], named["none"]), 100, 1],
+        ["Fairness", "swaps of one person noticed, of 221",
+         ("word by word", "a plain rule"),
+         (seen["word by word, rank 4"], seen["one canonical version"]), 221, 0],
+        ["Steering", "log-odds won for a good mood, at equal harm",
+         ("the paper’s feedback", "adding one vector"),
+         (pushed["feedback"], pushed["addition"]), 1, 2],
     ]  # fmt: skip
     rows = []
-    for question, measured, (of_rival, of_idea), scale, digits in trials:
-        means = [scale * of_idea.mean(), scale * of_rival.mean()]
-        words = measured.format(*(f"{mean:.{digits}f}" for mean in means))
-        row = {"question": question, "measured": words, "of_idea": means[0], "of_rival": means[1]}
+    for question, counted, (idea, rival), (of_idea, of_rival), scale, digits in trials:
+        row = {"question": question, "counted": counted, "idea": idea, "rival": rival}
+        row |= {"of_idea": scale * of_idea.mean(), "of_rival": scale * of_rival.mean()}
+        row["digits"] = digits
         row |= difference(of_rival, of_idea, scale, pairs if scale == 600 else None)
-        for share, step in {"share": "gain", "share_low": "low", "share_high": "high"}.items():
-            row[share] = 100 * (1 + row[step] / means[1])
         rows.append(row)
     return pd.DataFrame(rows)
