@@ -35,9 +35,6 @@ from .models import (
     share_allowed as share_allowed,
     states_within as states_within,
 )
-from .pictures import (
-    as_positions as as_positions,
-)
 from .pontryagin import (
     cost_gradient as cost_gradient,
     costate_step as costate_step,

@@ -164,6 +164,7 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
         end = rows["gain"].iloc[-1]
         plot.text(last + 0.2, end, f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
+    plot.text(last + 0.05, 0.2, "bare model", ha="right")
     levels = ["clean", *map(str, range(1, last + 1))]
     ticks = [f"{level}\n{v:.0f} %" for level, v in zip(levels, right, strict=True)]
     plot.set_xticks(range(last + 1), ticks)
@@ -193,7 +194,7 @@ def persons(
             for word, place in zip(words, of_words, strict=True):
                 plot.text(place[0], place[1] + 1, word, ha="center")
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
-        text = f"contradiction: {chances[law]:.0f} %"
+        text = f"chance of contradiction:\n{chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
         plot.set(xlim=reach((-8.5, 8.5), x), ylim=reach((-4.6, 4), y))
         plot.set(xticks=(-5, 0, 5), yticks=(-3, 0, 3))
@@ -222,7 +223,7 @@ def steerings(gains: pd.DataFrame, harm: float = 0.1) -> Figure:
         look = dict(color=colour, va="center", textcoords="offset points", fontsize=12)
         plot.annotate(name, end, (8, 0), **look)
     plot.axvline(harm, zorder=0, linestyle="--", **LEVEL)
-    plot.text(harm + 0.01, 10.2, f"harm {harm:g}", va="center")
+    plot.text(harm + 0.02, 10.2, f"harm {harm:g}, as in the first picture", va="center")
     plot.set(xlim=(-0.03, 1.14), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
     plot.grid(visible=False)
     return fig
