@@ -13,7 +13,6 @@ LOOKS = {
     "paper's P": (OURS, "o"),
     "trained push": (ESTIMATE, "o"),
     "another text's push": (NOISE, "o"),
-    "turned at random": (NOISE, "o"),
     "spelling corrector": (INK, "s"),
 }
 
@@ -126,41 +125,30 @@ def shares_table(
 
 def won_back(shares: pd.DataFrame) -> Figure:
     """Share won back; columns data, name, share, low, high."""
-    fig = _panels(shares, "share of the divergence won back, %", (-100, 100), 4.4)
+    fig = _panels(shares, "share of the divergence won back, %", (-100, 100), 3.7)
     for plot in fig.axes:
         plot.set_xticks([-50, 0, 50])
     return fig
 
 
-def on_clean(shares: pd.DataFrame) -> Figure:
-    """Divergence on clean prompts in % of what the slips do; columns as in `won_back`."""
-    label = "divergence on clean prompts,\n% of what two typing errors do"
-    fig = _panels(shares, label, (-6, 146), 3.2)
-    for plot in fig.axes:
-        plot.set_xticks([0, 50, 100])
-        plot.axvline(100, color=INK, linewidth=1.2, linestyle="--", zorder=0)
-    return fig
-
-
 def by_kind(shares: pd.DataFrame) -> Figure:
     """Share won back by kind of slip; columns as in `won_back`, and kind."""
-    fig = page(5.0)
+    fig = page(3.6)
     sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
-        for name, shift in zip(dict.fromkeys(shares["name"]), (-0.26, 0, 0.26), strict=True):
+        for name, shift in zip(dict.fromkeys(shares["name"]), (-0.16, 0.16), strict=True):
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])
                 look = LOOKS.get(name, (NOISE, "o"))
                 _interval(plot, y + shift, row, *look, None if y else name)
         plot.axvline(0, color=INK, linewidth=0.8)
-        plot.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])
-        plot.set(title=data, xlim=(-40, 95), ylim=(len(kinds) - 0.5, -0.5), xticks=(0, 50))
+        plot.set(title=data, xlim=(-40, 50), ylim=(len(kinds) - 0.5, -0.5), xticks=(-25, 0, 25))
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
     fig.supxlabel("share of the divergence won back, %", x=0.58, fontsize="medium", color=INK)
     handles = fig.axes[0].get_legend_handles_labels()
-    fig.legend(*handles, loc="outside upper center", ncols=3)
+    fig.legend(*handles, loc="outside upper center", ncols=2)
     return fig
