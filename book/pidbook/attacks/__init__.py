@@ -1,5 +1,0 @@
-"""An attack on pictures."""
-
-from pidlib._doors import lazy_door
-
-__getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

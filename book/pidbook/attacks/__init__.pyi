@@ -1,3 +1,0 @@
-from .gradient import (
-    pgd as pgd,
-)
