@@ -70,7 +70,7 @@ def six_table(pairs: pd.DataFrame) -> Table:
 
 
 def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]) -> Figure:
-    """Share of the guess that P removes, by price, with the gain of two kinds of blocks."""
+    """Share that P removes, by price, with two kinds of blocks; the published price is marked."""
     fig, plot = page_and_plot(3.7, xlabel="price c of a push", ylabel="share removed")
     looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
     place = np.inf  # of a name: its curve's end, or below the name above
