@@ -11,12 +11,12 @@ from .colours import (
 from .comparisons import (
     heatmap as heatmap,
 )
+from .limits import reach as reach
 from .plots import (
     curves as curves,
     gain_bar as gain_bar,
     gain_plot as gain_plot,
     name_ends as name_ends,
-    reach as reach,
 )
 from .radar import (
     radar_choice as radar_choice,

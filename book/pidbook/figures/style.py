@@ -13,9 +13,13 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from pidbook.figures.colours import INK, PALETTE
+from pidbook.figures.limits import reach
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
@@ -126,8 +130,55 @@ def use_book_style() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})
+        _show_whole()
     except (ImportError, AttributeError):  # outside a notebook there is nothing to set
         pass
+
+
+def _show_whole() -> None:
+    """Let a notebook widen the limits of a picture that would hide a mark of it."""
+    svg = get_ipython().display_formatter.formatters["image/svg+xml"]  # noqa: F821
+    draw = svg.lookup_by_type(Figure)
+    svg.for_type(Figure, lambda figure: draw(widened(figure)))
+
+
+def widened(figure: Figure) -> Figure:
+    """Widen the limits of each plot that would hide a mark or a bar; the same figure.
+
+    A picture so keeps its look, and a reader who changes a number still sees everything.
+
+    Examples
+    --------
+    >>> figure, plot = page_and_plot(2)
+    >>> _ = plot.plot([0, 2], [0, 1], "o")
+    >>> _ = plot.set_xlim(0, 1)
+    >>> [float(end) for end in widened(figure).axes[0].get_xlim()]
+    [0.0, 2.05]
+    """
+    for plot in figure.axes:
+        artists = (*plot.lines, *plot.collections, *plot.patches)
+        points = np.concatenate([np.zeros((0, 2)), *map(_points, artists)])
+        for axis, values in zip((plot.xaxis, plot.yaxis), points.T, strict=True):
+            start, end = axis.get_view_interval()
+            limits = min(start, end), max(start, end)
+            low, high = reach(limits, values)
+            if (low, high) != limits:
+                ends = (low, high) if start < end else (high, low)
+                axis.axes.set(**{f"{axis.axis_name}lim": ends})
+    return figure
+
+
+def _points(artist: Any) -> np.ndarray:
+    """Marks or corners of an artist in the numbers of its plot, (k, 2); none for a bare line."""
+    data = artist.axes.transData
+    if isinstance(artist, PathCollection) and artist.get_offset_transform() == data:
+        return np.ma.filled(np.asarray(artist.get_offsets(), float), np.nan)
+    if isinstance(artist, Line2D) and artist.get_transform() == data:
+        if artist.get_marker() not in ("None", "", None):
+            return np.asarray(artist.get_xydata(), float)
+    if isinstance(artist, Rectangle) and artist.get_data_transform() == data:
+        return artist.get_bbox().get_points()
+    return np.zeros((0, 2))
 
 
 def _choose_renderer() -> None:
