@@ -22,7 +22,7 @@ def plans(paths: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
     _paths(upper, paths, best, OURS)
     upper.set(title="the search", ylim=(0, 1.1 * max(path.max() for path in paths.values())))
     upper.tick_params(labelbottom=True)
-    upper.text(0.8, 0.31, "best", color=INK)
+    upper.text(3.9, 0.4, "best", color=INK, ha="right", va="top")
     layers = range(len(pushes))
     lower.bar(layers, pushes, color=INK, alpha=0.6)
     lower.set(title="the best plan", xlabel="layer", ylabel="push")
@@ -125,8 +125,8 @@ def moved(costs: Mapping[str, Mapping[str, float]]) -> Figure:
     fig = Figure(figsize=(5.6, 2.2))
     plot = fig.add_subplot(xlabel="cost")
     every = [cost for paid in costs.values() for cost in paid.values()]
-    plot.set_xlim(reach((0, 5), 1.2 * np.array(every)))
-    plot.set_xticks(range(5))
+    plot.set_xlim(reach((0, 2.4), 1.2 * np.array(every)))
+    plot.set_xticks(range(3))
     places = np.arange(len(costs))
     for shift, name, ink in ((-0.2, "plan", OURS), (0.2, "feedback", ESTIMATE)):
         values = [paid[name] for paid in costs.values()]
