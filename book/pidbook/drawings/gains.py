@@ -57,6 +57,8 @@ def two_layers(
         x = arrives[t]
         v = controlled[t]
         plot.plot(*np.outer(along[t], (-0.25, 1.62)), color=INK, linewidth=1)
+        plot.plot(0, 0, "o", color=INK, markersize=5)
+        plot.text(*(-0.13 * across[t]), "0", ha="center", va="center")
         for tip, tail, colour in ((x, (0, 0), INK), (v, (0, 0), OURS), (v, x, OURS)):
             look = dict(color=colour, arrowstyle="-|>,head_width=.25,head_length=.5", lw=1.9)
             plot.annotate("", tip, tail, arrowprops=look | dict(shrinkA=0, shrinkB=0))
