@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from pidbook.figures import (
     ESTIMATE,
@@ -56,6 +57,7 @@ def idea(
         plot.set(aspect="equal", xlim=reach((-6.1, 3.7), x), ylim=reach((-2.5, 5), y), title=title)
         plot.set_axis_off()
         bars.set(xlim=(0, max(6.2, 1.8 * longest)), ylim=(2.6, -0.6))
+        bars.set_title("expected squared error", loc="left")
         bars.set_axis_off()
     # names, each a step from its mark
     left = {"observed": (-4.1, 0.4), "projected": (0.34, -0.47), "estimated": (-4.57, -0.57)}
@@ -66,7 +68,6 @@ def idea(
             plot.text(*place, name, color=MAPS[name], weight="bold")
     lowest = clean[1].min() - 0.34
     plots[0, 0].text(-0.3, lowest, "clean states", color=INK, weight="bold")
-    fig.supxlabel("expected squared error of a state", fontsize="medium")
     return fig
 
 
@@ -127,8 +128,7 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
             colour, mark = LOOKS.get(row["control"], (INK, "o"))
             y = 3.6 * place + line
             ends = (row["low"], row["high"])
-            name = row["control"] if place == 0 else ""
-            look = dict(color=colour, marker=mark, label=name)
+            look = dict(color=colour, marker=mark)
             look["markerfacecolor"] = colour if row["answer"] in ("gain", "loss") else "none"
             gain_bar(plot, y, row["gain"], ends, **look)
     plot.axvline(0, color=INK, linewidth=1.2, zorder=1)
@@ -139,8 +139,21 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     plot.set_xticks(range(-15, 6, 5))
     plot.set_xlabel("right answers gained over no control, points")
     plot.grid(axis="y", visible=False)
-    fig.legend(loc="outside upper center", ncols=3)
+    names = [row["control"] for row in next(iter(groups.values()))]
+    _keys(fig, names)
     return fig
+
+
+def _keys(fig: Figure, names: Sequence[str]) -> None:
+    """A key of the controls, and beside it one of what full and hollow marks mean."""
+    keys = []
+    for name in names:
+        colour, mark = LOOKS.get(name, (INK, "o"))
+        keys.append(Line2D([], [], color=colour, marker=mark, label=name))
+    grey = dict(color="grey", linestyle="", marker="o")
+    keys.append(Line2D([], [], label="shown", **grey))
+    keys.append(Line2D([], [], label="not shown", markerfacecolor="none", **grey))
+    fig.legend(handles=keys, loc="outside upper center", ncols=3)
 
 
 def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
