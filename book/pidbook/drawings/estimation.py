@@ -145,14 +145,16 @@ def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
 
 
 def _keys(fig: Figure, names: Sequence[str]) -> None:
-    """A key of the controls, and beside it one of what full and hollow marks mean."""
+    """A key of the controls, and beneath it one of what full and hollow marks mean."""
     keys = []
     for name in names:
         colour, mark = LOOKS.get(name, (INK, "o"))
-        keys.append(Line2D([], [], color=colour, marker=mark, label=name))
-    grey = dict(color="grey", linestyle="", marker="o")
-    keys.append(Line2D([], [], label="shown", **grey))
-    keys.append(Line2D([], [], label="not shown", markerfacecolor="none", **grey))
+        keys.append(Line2D([], [], linestyle="", color=colour, marker=mark, label=name))
+    plain = dict(color=INK, linestyle="", marker="o")
+    shown = Line2D([], [], label="shown", **plain)
+    not_shown = Line2D([], [], label="not shown", markerfacecolor="none", **plain)
+    keys[1:1] = [shown]  # a legend fills its columns from the top
+    keys[3:3] = [not_shown]
     fig.legend(handles=keys, loc="outside upper center", ncols=3)
 
 

@@ -133,11 +133,12 @@ def won_back(shares: pd.DataFrame) -> Figure:
 
 def by_kind(shares: pd.DataFrame) -> Figure:
     """Share won back by kind of slip; columns as in `won_back`, and kind."""
-    fig = page(3.6)
+    fig = page(4.4)
     sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
+    names = list(dict.fromkeys(shares["name"]))
     for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
-        for name, shift in zip(dict.fromkeys(shares["name"]), (-0.16, 0.16), strict=True):
+        for name, shift in zip(names, np.linspace(-0.26, 0.26, len(names)), strict=True):
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])
@@ -150,5 +151,5 @@ def by_kind(shares: pd.DataFrame) -> Figure:
         plot.tick_params(axis="y", length=0)
     fig.supxlabel("share of the divergence won back, %", x=0.58, fontsize="medium", color=INK)
     handles = fig.axes[0].get_legend_handles_labels()
-    fig.legend(*handles, loc="outside upper center", ncols=2)
+    fig.legend(*handles, loc="outside upper center", ncols=len(names))
     return fig
