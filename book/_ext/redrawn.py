@@ -18,42 +18,32 @@ from sphinx.util.docutils import SphinxDirective
 from bookassets import PLOTLY, alt, plotly_box, svg_box
 from bookfigures import as_box, caption, captioned
 from contents import in_toc
-from printed import in_blocks, turned, with_highest
+from printed import LAYOUTS, SHORTENED
 
 SVG, HTML = "image/svg+xml", "text/html"
 FOLD = re.compile(
-    r'<details class="book-numbers"><summary>(.*?) \((\d+) rows?\)</summary>(.*?)</details>', re.S
+    r'<details class="book-numbers"><summary>(.*?) \(\d+ rows?\)</summary>'
 )
-TITLED = '<p class="book-table-title">{}</p>{}'
-LONGEST = 24  # rows of a table that is opened
-GREY = "0.55"  # of the bare model in a radar plot, in both themes
+TITLED = (
+    '<div class="book-table-box" tabindex="0"><p class="book-table-title">{}</p>{}</div>'
+)
+GREY = "0.7"  # of the bare model in a radar plot, in both themes
 
 
 class FromChapter(SphinxDirective):
-    """The picture of one cell, its numbers folded beneath, its caption, and a link to the chapter.
+    """The picture of one cell, its numbers beneath, its caption, and a link to the chapter.
 
-    The argument is a tag of the cell; option `slim` leaves the numbers out, `unfold` opens them but
-    for a table whose title begins with `fold`, `own` begins with the caption that the chapter gives,
-    less its finding in bold, `theirs` draws the paper's models in violet. The last table takes the
-    paper's layout by `turn`, rows as columns, or by `blocks`, three columns that become blocks, rows
-    and columns, and `cells`, what a cell lists, or, by `rows`, what has a row each. It stays folded
-    if `fold` is how its title begins. By `summary` the table before it is open, in such blocks
-    whose columns are `cells`, and the highest number of each row is bold.
+    The argument is a tag of the cell; option `slim` leaves the numbers out, `numbers` is the title
+    under which they stand open, in the paper's layout, and `choose` is what lists choose at first,
+    on the paper's models in violet. In the caption `{key}` is the chapter's, less its finding.
     """
 
     required_arguments = 1
     has_content = True
     option_spec = dict(
         slim=directives.flag,
-        unfold=directives.flag,
-        fold=directives.unchanged,
-        own=directives.flag,
-        theirs=directives.flag,
-        turn=directives.flag,
-        blocks=directives.unchanged,
-        cells=directives.unchanged,
-        rows=directives.flag,
-        summary=directives.flag,
+        numbers=directives.unchanged_required,
+        choose=directives.unchanged_required,
     )
 
     def run(self):
@@ -64,56 +54,35 @@ class FromChapter(SphinxDirective):
         path, cell = places[0]
         self.env.note_dependency(str(path))
         figure = nodes.figure("", classes=["from-chapter"])
-        kinds = (SVG, PLOTLY) if "slim" in self.options else (SVG, PLOTLY, HTML)
-        drawn = [output.get("data", {}) for output in cell.outputs]
-        for data in drawn:
-            if kind := next((kind for kind in kinds if kind in data), None):
+        tables = []
+        for data in (output.get("data", {}) for output in cell.outputs):
+            if kind := next((kind for kind in (SVG, PLOTLY) if kind in data), None):
                 content = data[kind]
-                if "theirs" in self.options:
-                    content = in_violet(content)
-                shown = box(kind, content, cell)
-                if kind == HTML:
-                    if data is drawn[-1]:
-                        shown = self.laid_out(shown)
-                    elif "summary" in self.options:
-                        shown = self.summed_up(shown)
-                    shown = breakable(shown)
-                if "unfold" in self.options:
-                    shown = unfolded(shown, self.options.get("fold"))
-                figure += nodes.raw(text=shown, format="html")
-        lines = list(self.content)
-        if "own" in self.options:
-            said = cell.metadata["mystnb"]["figure"]["caption"]
-            said = re.sub(r"\s*\*\*.*?\*\*", "", said, count=1).strip()
-            lines = [" ".join([said, *lines])]
-        figure += caption(self, "\n".join(lines))
+                if names := self.options.get("choose"):
+                    content = chosen(in_violet(content), names.split(", "))
+                figure += nodes.raw(text=box(kind, content, cell), format="html")
+            elif HTML in data and "slim" not in self.options:
+                tables.append(str(data[HTML]))
+        if title := self.options.get("numbers"):
+            tables = in_print(tag, title, tables)
+        for html in tables:
+            figure += nodes.raw(text=breakable(html), format="html")
+        said = cell.metadata["mystnb"]["figure"]["caption"]
+        key = re.sub(r"\s*\*\*.*?\*\*", "", said, count=1).strip()
+        figure += caption(self, "\n".join(self.content).replace("{key}", key))
         return [figure]
 
-    def laid_out(self, html: str) -> str:
-        """A table as the paper prints it, open, where an option asks for that."""
-        if "turn" in self.options:
-            return FOLD.sub(lambda m: TITLED.format(m[1], turned(m[3])), html)
-        if "blocks" in self.options:
-            by, cells = self.options["blocks"].split(", "), self.options["cells"].split("; ")
-            rows, but = "rows" in self.options, self.options.get("fold")
 
-            def drawn(match: re.Match) -> str:
-                inner = in_blocks(match[3], by, cells, rows)
-                if but and match[1].startswith(but):
-                    return match[0].replace(match[3], inner)
-                return TITLED.format(match[1], inner)
-
-            return FOLD.sub(drawn, html)
-        return html
-
-    def summed_up(self, html: str) -> str:
-        """A table of the columns that `cells` names, open, in blocks, the highest of a row bold."""
-        by, cells = self.options["blocks"].split(", ")[:2], self.options["cells"].split("; ")
-
-        def drawn(match: re.Match) -> str:
-            return TITLED.format(match[1], with_highest(in_blocks(match[3], [*by, "text"], cells)))
-
-        return FOLD.sub(drawn, html)
+def in_print(tag: str, title: str, tables: list[str]) -> list[str]:
+    """The cell's numbers in the paper's layout; then, folded, the tables that hold more."""
+    titled = {}
+    for html in tables:
+        fold = FOLD.search(html)
+        titled[fold[1] if fold else title] = html
+    more = [
+        html for name, html in titled.items() if tag in SHORTENED or "gains" in name.lower()
+    ]
+    return [TITLED.format(title, LAYOUTS[tag](titled)), *more]
 
 
 class Radars(SphinxDirective):
@@ -149,7 +118,7 @@ def radars(plots: dict[str, list[dict]]) -> str:
         fig = Figure(figsize=(5.6, 7.4), layout="constrained")
         panels = fig.subplots(3, 2).flat
     for panel, (model, traces) in zip(panels, plots.items(), strict=False):
-        _radar(panel, traces)
+        _radar(panel, traces, panel is fig.axes[0])
         panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
@@ -168,15 +137,18 @@ def radars(plots: dict[str, list[dict]]) -> str:
     return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}") + shown.html
 
 
-def _radar(panel, traces: list[dict]) -> None:
-    """Outlines about a centre, the first corner on top, on two rings."""
-    from pidbook.figures import INK
+def _radar(panel, traces: list[dict], rings: bool) -> None:
+    """Outlines about a centre, the first corner on top, on two rings, named if `rings`."""
+    from pidbook.figures import ATTACKER, INK
 
     names = traces[0]["theta"]
     turns = np.linspace(0, 2 * np.pi, len(names))
     corners = np.stack([np.sin(turns), np.cos(turns)])
     for ring in (50, 100):
         panel.plot(*(ring * corners), color=INK, linewidth=0.4, alpha=0.6)
+        lowest = ring * corners[:, 2:4].mean(axis=1)  # the middle of the edge below
+        if rings:
+            panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
     for x, y in corners.T[:-1]:
         panel.plot([0, 100 * x], [0, 100 * y], color=INK, linewidth=0.4, alpha=0.6)
     for name, (x, y) in zip(names[:-1], corners.T, strict=False):
@@ -187,7 +159,8 @@ def _radar(panel, traces: list[dict]) -> None:
             continue
         outline, line = trace["r"] * corners, trace["line"]
         colour = GREY if line["color"] == INK else line["color"]
-        panel.plot(*outline, color=colour, linewidth=0.5 * line["width"], label=trace["name"])
+        width, dash = (3, "-") if colour == GREY else (1.3, "--" if colour == ATTACKER else "-")
+        panel.plot(*outline, dash, color=colour, linewidth=width, label=trace["name"])
         if trace["fill"] == "toself":
             panel.fill(*outline, color=colour, alpha=0.12, linewidth=0)
     panel.set(aspect="equal", xlim=(-140, 140), ylim=(-105, 115))
@@ -197,16 +170,6 @@ def _radar(panel, traces: list[dict]) -> None:
 def breakable(html: str) -> str:
     """Long names of a table may break, on a telephone."""
     return re.sub(r">(Text|Distil)(?=[A-Z][A-Za-z]+<)", r">\1&shy;", html)
-
-
-def unfolded(html: str, but: str | None = None) -> str:
-    """Tables of numbers without their folds, but for long ones, and titles that begin so."""
-
-    def opened(match: re.Match) -> str:
-        keep = int(match[2]) > LONGEST or (but and match[1].startswith(but))
-        return match[0] if keep else TITLED.format(match[1], match[3])
-
-    return FOLD.sub(opened, html)
 
 
 @cache
