@@ -134,25 +134,26 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
     with rc_context({"font.size": 12}):
         fig = Figure(figsize=(5.6, 5.8), layout="constrained")
         plot = fig.add_subplot()
-    y, ticks = 0.0, []
-    for group in labels:
-        rows = trials[trials["group"] == group]
-        places = y + np.arange(len(rows))
-        plot.hlines(places, rows["low"], rows["high"], color=ATTACKER, linewidth=1.5)
-        for place, row in zip(places, rows.itertuples(), strict=True):
-            face = ATTACKER if row.shown else "none"
-            look = dict(color=ATTACKER, markersize=5.5, markerfacecolor=face)
-            of = [mark for attack, mark in SHAPES.items() if attack in row.trial]
-            plot.plot(row.gain, place, *of or SHAPES["TextFooler"], **look)
-            if row.low > 0:
-                plot.text(row.high + 0.6, place, row.trial, va="center", fontsize=11)
-        ticks.append(places.mean())
-        y = places[-1] + 3
+    y, ticks = 0.0, {}
+    for group, label in labels.items():
+        for part, rows in in_parts(trials[trials["group"] == group]):
+            places = y + np.arange(len(rows))
+            plot.hlines(places, rows["low"], rows["high"], color=ATTACKER, linewidth=1.5)
+            for place, row in zip(places, rows.itertuples(), strict=True):
+                look = dict(color=ATTACKER, markersize=9 if row.shown else 5.5)
+                look |= dict(markerfacecolor=ATTACKER if row.shown else "none")
+                of = [mark for attack, mark in SHAPES.items() if attack in row.trial]
+                plot.plot(row.gain, place, *of or SHAPES["TextFooler"], **look)
+                if row.shown:
+                    plot.text(row.high + 0.6, place, row.trial, va="center", fontsize=11)
+            ticks[places.mean()] = part or label.replace(", ", ",\n", 1)
+            y = places[-1] + 2
+        y += 1
     for attack, mark in SHAPES.items():
         plot.plot([], [], mark, color=ATTACKER, markerfacecolor="none", label=attack)
     fig.legend(loc="outside upper right", ncols=len(SHAPES), handletextpad=0.1, columnspacing=1)
     plot.axvline(0, color=INK, linewidth=0.8)
-    plot.set_yticks(ticks, [label.replace(", ", ",\n", 1) for label in labels.values()])
+    plot.set_yticks(list(ticks), ticks.values())
     plot.set_ylim(y - 1.5, -1.5)
     plot.set_xlim(-13, 24)
     plot.grid(axis="y", visible=False)
@@ -163,6 +164,12 @@ def adaptive_forest(trials, labels: dict[str, str]) -> str:
     ]
     shown = numbers(rows, "In points, with 95 % intervals", folded=True).html
     return as_box(fig, "Gains under adaptive attacks, all near zero") + shown
+
+
+def in_parts(rows):
+    """The rows of each model and collection, where a trial is named by them; else all rows."""
+    part = rows["trial"].str.extract(r"(.+?, .+?), ")[0].fillna("")
+    return rows.groupby(part, sort=False)
 
 
 def points(change) -> tuple[float, float, float]:

@@ -24,16 +24,13 @@ SWITCH = {  # by condition: its button, and what is said beneath the answer
 
 
 class Hero(SphinxDirective):
-    """Two numbers, the body; the example, its four answers; the counts of all examples like it."""
-
-    has_content = True
+    """Three numbers; the example, its four answers; the counts of all examples like it."""
 
     def run(self):
         trial, result = recorded(self.env, *(names := [TRIAL, RESULT]))
         html = hero(chosen(result["examples"]), result["counts"], result["data"]["n"])
         parts = turn(trial), f"{html}{box(names, 'make book')}"
-        above, below = (nodes.raw(text=part, format="html") for part in parts)
-        return [above, *self.parse_content_to_nodes(), below]
+        return [nodes.raw(text=part, format="html") for part in parts]
 
 
 def on_same_pairs(trial: dict) -> list:
@@ -111,22 +108,27 @@ def chosen(examples: list[dict]) -> dict:
 def hero(example: dict, counts: dict, n: int) -> str:
     """HTML of the switch: radio buttons and panels, no script."""
     words, first = example["hypothesis"].split(), example["before"]["none"]
+    turned, back, seen = counts["turned"], counts["right"], counts["adaptive turned"]
+    again = (
+        f" In all it flips {seen} of the {turned} below. The other {turned - seen} are no gain, "
+        "because all were picked as those on which the model without control fails."
+    )
     panels = []
     for k, (name, (button, said)) in enumerate(SWITCH.items()):
         edit = example["adaptive edit"] if name == AGAIN else example["edit"]
         shares = example["adaptive after"] if name == AGAIN else example["after"][name]
+        more = escape(again) if name == AGAIN else ""
         panels.append(
             f'<input type="radio" name="hero" id="hero-{k}"{" checked" * (k == 0)}><label for="hero-{k}">{escape(button)} {"✓" if right(shares, example) else "✗"}</label>'
-            f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}<p class="hero-said">{escape(said)}</p></div>'
+            f'<div class="hero-panel">{sentence(words, edit)}{bars(shares, example)}<p class="hero-said">{escape(said)}</p>{f"<p>{more}</p>" * bool(more)}</div>'
         )
-    turned, back = counts["turned"], counts["right"]
     return (
         '<section class="hero" aria-label="One swapped word">'
         '<p class="hero-title">One swapped word flips the answer. Does a control bring it back?</p><p>Does the hypothesis follow from the premise (entailment), contradict it, or neither (neutral)?</p>'
         f"<p><b>Premise.</b> {escape(example['premise'])}</p>"
         f"<p><b>Hypothesis.</b> {escape(example['hypothesis'])} <b>The model: {LABELS[first.index(max(first))]} {'✓' if right(first, example) else '✗'}</b></p>"
         f'<fieldset><legend>Who answers?</legend><div class="hero-switch">{"".join(panels)}</div></fieldset>'
-        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them a swap of one word flips the answer of the model without control. On these texts the paper’s control brings {back[PD]} of the {turned} answers back, and a random push of the same length {back[NOISE]}. An adaptive attack, which searches on the controlled model, flips {counts["adaptive turned"]} of the {turned}. (The other {turned - counts["adaptive turned"]} are no gain: all {turned} were picked because the model without control fails on them. Nobody judged whether the swaps keep the meaning.)</p></div></section>'
+        f'<div class="hero-counts"><p>A program wrote {n} pairs like this one. In {turned} of them a swap of one word flips the answer of the model without control. On these texts the paper’s control brings {back[PD]} of the {turned} answers back, and a random push of the same length {back[NOISE]}. Nobody judged whether the swaps keep the meaning.</p></div></section>'
     )
 
 

@@ -21,12 +21,8 @@ from contents import in_toc
 from printed import LAYOUTS, SHORTENED
 
 SVG, HTML = "image/svg+xml", "text/html"
-FOLD = re.compile(
-    r'<details class="book-numbers"><summary>(.*?) \(\d+ rows?\)</summary>'
-)
-TITLED = (
-    '<div class="book-table-box" tabindex="0"><p class="book-table-title">{}</p>{}</div>'
-)
+FOLD = re.compile(r'<details class="book-numbers"><summary>(.*?) \(\d+ rows?\)</summary>')
+TITLED = '<div class="book-table-box" tabindex="0"><p class="book-table-title">{}</p>{}</div>'
 GREY = "0.7"  # of the bare model in a radar plot, in both themes
 
 
@@ -79,9 +75,7 @@ def in_print(tag: str, title: str, tables: list[str]) -> list[str]:
     for html in tables:
         fold = FOLD.search(html)
         titled[fold[1] if fold else title] = html
-    more = [
-        html for name, html in titled.items() if tag in SHORTENED or "gains" in name.lower()
-    ]
+    more = [html for name, html in titled.items() if tag in SHORTENED or "gains" in name.lower()]
     return [TITLED.format(title, LAYOUTS[tag](titled)), *more]
 
 
@@ -159,7 +153,7 @@ def _radar(panel, traces: list[dict], rings: bool) -> None:
             continue
         outline, line = trace["r"] * corners, trace["line"]
         colour = GREY if line["color"] == INK else line["color"]
-        width, dash = (3, "-") if colour == GREY else (1.3, "--" if colour == ATTACKER else "-")
+        width, dash = {GREY: (3, "-"), ATTACKER: (1.8, "--")}.get(colour, (1.3, "-"))
         panel.plot(*outline, dash, color=colour, linewidth=width, label=trace["name"])
         if trace["fill"] == "toself":
             panel.fill(*outline, color=colour, alpha=0.12, linewidth=0)
