@@ -110,7 +110,7 @@ def hero(example: dict, counts: dict, n: int) -> str:
     words, first = example["hypothesis"].split(), example["before"]["none"]
     turned, back, seen = counts["turned"], counts["right"], counts["adaptive turned"]
     again = (
-        f" In all it flips {seen} of the {turned} below. The other {turned - seen} are no gain, "
+        f"An adaptive attack flips {seen} of the {turned} below. The other {turned - seen} are no gain, "
         "because all were picked as those on which the model without control fails."
     )
     panels = []

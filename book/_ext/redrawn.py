@@ -112,7 +112,7 @@ def radars(plots: dict[str, list[dict]]) -> str:
         fig = Figure(figsize=(5.6, 7.4), layout="constrained")
         panels = fig.subplots(3, 2).flat
     for panel, (model, traces) in zip(panels, plots.items(), strict=False):
-        _radar(panel, traces, panel is fig.axes[0])
+        _radar(panel, traces, panel is fig.axes[len(plots) - 1])
         panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
