@@ -31,7 +31,7 @@ ARROW = dict(arrowstyle="<->", color=INK, shrinkA=0, shrinkB=0)
 
 def table_five(rows: Sequence[Mapping]) -> Figure:
     """Times of P-D control and of PMP, the paper's and ours; a row a model."""
-    fig = page(3.3)
+    fig = page(3.6)
     places = np.arange(len(rows))
     plots = fig.subplots(1, 2, sharey=True)
     for plot, (kind, name) in zip(plots, TIMED.items(), strict=True):
@@ -39,6 +39,9 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
         ours = [row[f"{kind}, ours"] for row in rows]
         plot.plot(paper, places - 0.16, "D", color=PAPER, markersize=6.5, label="the paper")
         plot.plot(ours, places + 0.16, "o", color=OURS, markersize=7, label="ours")
+        if kind == "P-D":
+            counted = [row["counted"] for row in rows]
+            plot.plot(counted, places, "|", color=INK, markersize=22, label="counted", zorder=1)
         ends = ([row[f"{kind}, {end}"] for row in rows] for end in ("low", "high"))
         plot.hlines(places + 0.16, *ends, color=OURS, linewidth=2, alpha=0.5)
         plot.axvline(1, zorder=0, **BARE | {"linewidth": 1.2})
@@ -48,10 +51,11 @@ def table_five(rows: Sequence[Mapping]) -> Figure:
     longest = max(row[f"PMP, {whose}"] for row in rows for whose in ("paper", "ours"))
     plots[1].set(xlim=(0, 1.1 * longest), ylim=(len(rows) - 0.5, -0.5))
     plots[1].set_xticks((1, *range(5, int(longest) + 2, 5)))
-    plots[0].set_yticks(places, [row["model"] for row in rows])
+    names = [f"{row['model']}\n{row['states']} states" for row in rows]
+    plots[0].set_yticks(places, names)
     fig.supxlabel("time, as a multiple of the bare model's", fontsize="medium")
     handles, labels = plots[0].get_legend_handles_labels()
-    fig.legend(handles[:2], labels[:2], loc="outside upper center", ncols=2)
+    fig.legend(handles, labels, loc="outside upper center", ncols=3)
     return fig
 
 
@@ -59,7 +63,7 @@ def table_five_table(rows: Sequence[Mapping]) -> Table:
     """The numbers of Table 5: the paper's beside ours."""
     shown = []
     for row in rows:
-        line = {"model": row["model"], "P-D: counted": row["counted"]}
+        line = {"model": row["model"], "states": row["states"], "P-D: counted": row["counted"]}
         for kind in ("P-D", "PMP"):
             line[f"{kind}: paper"] = row[f"{kind}, paper"]
             line[f"{kind}: ours"] = row[f"{kind}, ours"]
@@ -273,12 +277,15 @@ def returned(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
         plot.fill_between(states, held, bare, held <= bare, color=OURS, **shade)
         plot.plot(bare, **BARE)
         plot.plot(held, "o-", color=OURS, markersize=5, linewidth=2)
+        both = lines["both under control"]
+        plot.plot(both, ":", color=ESTIMATE, linewidth=2.4)
         plot.set(xticks=states, ylim=(0, highest), xlim=(-0.3, len(bare) - 0.6))
         plot.set_title(title)
         middle, end = len(bare) // 2, len(bare) - 1
         _leader(plot, "farther", (middle, (bare[middle] + held[middle]) / 2), (2.6, 62), LOSS)
         _leader(plot, "bare model", (end - 0.3, bare[-2:] @ (0.3, 0.7)), (4.6, 95), INK)
-        _leader(plot, "P-D control", (1, held[1]), (3.4, 8), OURS)
+        _leader(plot, "P-D control", (1, held[1]), (3.4, 3), OURS)
+        _leader(plot, "both under control", (4, both[4]), (6.3, 14), ESTIMATE)
         if held[end] < 0.9 * bare[end]:
             _leader(plot, "nearer", (end - 0.2, 0.8 * bare[end]), (4.6, 79), OURS)
     plots[0].set_ylabel("distance from the clean states, %")
