@@ -53,11 +53,11 @@ def test_a_sieve_has_its_swaps_and_the_answers_that_flip():
     assert [bar.get_width() for bar in plot.patches] == [12.5]
 
 
-def test_a_gain_is_named_and_a_loss_is_marked():
+def test_a_gain_and_a_loss_are_named_and_a_loss_is_marked():
     frame = gains(["encoding"], ["every swap", "as written"])
     frame.loc[1, "answer"] = "loss"
     table = draw.summary(frame, ["every swap", "as written"], "Changes")
-    assert table.words == [["encoding", "+1.0 gain", "+2.0"]]
+    assert table.words == [["encoding", "+1.0 gain", "+2.0 loss"]]
     assert ["marked" in look for look in table.looks[0]] == [False, False, True]
 
 

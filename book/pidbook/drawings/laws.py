@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, name_ends, signed
 
@@ -23,22 +24,32 @@ BARE = dict(color=INK, linewidth=1.2, linestyle="--", zorder=0)  # the line of t
 def accuracies(
     rows: pd.DataFrame,
     panels: Mapping[str, str],
-    limits: tuple[float, float],
+    limits: tuple[float, float] | None = None,
     label: str = "accuracy, %: to the right is better",
     adaptive: Sequence[str] = (),
 ) -> Figure:
-    """Accuracy with the interval of its gain, a set a panel, on one scale; the bare model a line.
+    """Accuracy with the interval of its gain, a set a panel; the bare model a line.
+
+    A point is as wide in each panel.
 
     rows: columns row (its name), set, bare (accuracy of the bare model, %), gain, low, high (points
     over it), answer, and push where random pushes were tried. panels: titles of the sets. limits:
-    of the accuracy, wider where an interval is. adaptive: sets of an adaptive attack.
+    of all panels, wider where an interval is; without, each panel has its own, about its marks.
+    adaptive: sets of an adaptive attack.
     """
     names = list(dict.fromkeys(rows["row"]))
     low, high = rows["bare"] + rows["low"], rows["bare"] + rows["high"]
-    limits = (min(limits[0], low.min()), max(limits[1], high.max()))
     fig = Figure(figsize=(WIDTH, 1.3 + 0.55 * len(names)), layout="constrained")
-    plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
+    plots = fig.subplots(1, len(panels), sharey=True)
+    ends = {key: (low[rows["set"] == key].min(), high[rows["set"] == key].max()) for key in panels}
+    half = 0.95 * max(end - start for start, end in ends.values())  # room for the numbers
     for plot, (key, title) in zip(plots, panels.items(), strict=True):
+        if limits:
+            plot.set_xlim(min(limits[0], low.min()), max(limits[1], high.max()))
+        else:
+            middle = sum(ends[key]) / 2
+            plot.set_xlim(middle - half, middle + half)
+            plot.xaxis.set_major_locator(MultipleLocator(20))
         colour, marker = (ATTACKER, "s") if key in adaptive else (OURS, "o")
         of_set = rows[rows["set"] == key]
         bare = of_set["bare"].iloc[0]
@@ -64,7 +75,7 @@ def accuracies(
         last = rows[rows["set"] == next(iter(panels))].iloc[-1]
         words = dict(color=NOISE, fontsize=SMALL, ha="left", va="center")
         plots[0].text(last["bare"] + last["push"], len(names) - 0.7, "  random", **words)
-    plots[0].set(xlim=limits, ylim=(len(names) + 0.45, -0.6))
+    plots[0].set_ylim(len(names) + 0.45, -0.6)
     plots[0].set_yticks(range(len(names)), [n.replace(", ", "\n") for n in names], fontsize=WORDS)
     fig.supxlabel(label, fontsize=WORDS)
     return fig
@@ -98,7 +109,7 @@ def pushes(
 
 
 def terms(shares: pd.DataFrame) -> Figure:
-    """Accuracy under each control as bars, a panel a row, the highest full; the bare model a line.
+    """Accuracy under each control as bars, a panel a row, the highest full (to 0.1); the bare model a line.
 
     shares: accuracy in %, a row a model, columns bare and the controls; the last two rows are ours.
     """
@@ -109,7 +120,7 @@ def terms(shares: pd.DataFrame) -> Figure:
         colour = OURS if k >= len(shares) - 2 else PAPER
         values = of_model[controls]
         for x, value in enumerate(values):
-            alpha = 1 if value == values.max() else 0.4
+            alpha = 1 if round(value, 1) == round(values.max(), 1) else 0.4
             plot.bar(x, value, 0.75, color=colour, alpha=alpha)
             words = dict(color=colour, fontsize=SMALL, ha="center", va="bottom")
             plot.text(x, max(value, of_model["bare"]) + 1, f"{value:.1f}", **words)
@@ -203,12 +214,13 @@ def clean_and_attacked(cells: pd.DataFrame) -> Figure:
 
 
 def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, float]) -> Figure:
-    """Formula and PMP at all thresholds and prices; those of equal clean accuracy are joined.
+    """Formula and PMP at thresholds and prices; those of equal clean accuracy are joined and named.
 
     points: columns control, clean and attacked (accuracies in %). pairs: columns clean, formula and
-    attacked (of PMP), gain (PMP less formula). bare: clean and attacked, of the bare model.
+    attacked (of PMP), gain (PMP less formula), threshold and c of PMP, its_threshold and its_c of
+    the formula. bare: clean and attacked, of the bare model. Only points right of 74 % are drawn.
     """
-    fig = Figure(figsize=(WIDTH, 4), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     plot = fig.subplots()
     for control, look in {"formula": "o", "PMP": "D"}.items():
         of = points[points["control"] == control]
@@ -218,12 +230,22 @@ def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, fl
     last = pairs["clean"].max()
     for row in pairs.itertuples():
         plot.plot([row.clean] * 2, [row.formula, row.attacked], color=OURS, linewidth=1.2, zorder=0)
-        side, shift = ("left", 0.5) if row.clean == last else ("right", -0.4)
-        words = dict(color=OURS, fontsize=SMALL, ha=side, va="center")
-        plot.text(row.clean + shift, (row.formula + row.attacked) / 2, signed(row.gain), **words)
-    _lines_of_bare(plot, *bare, 55.2)
-    plot.legend(loc="lower left", bbox_to_anchor=(0, 0.16), fontsize=WORDS, frameon=False)
-    plot.set(xlim=(55, 84), ylim=(17, 53))
+        side, shift = ("left", 0.2) if row.clean == last else ("right", -0.2)
+        words = dict(color=OURS, ha=side, clip_on=True)
+        middle = (row.formula + row.attacked) / 2
+        plot.text(row.clean + shift, middle, signed(row.gain), fontsize=WORDS, va="center", **words)
+        ends = {row.formula: (row.its_threshold, row.its_c), row.attacked: (row.threshold, row.c)}
+        for y, (threshold, price) in ends.items():
+            name = f"{threshold} %\nc = {price}"
+            down, level = (0.3, "center") if y == row.formula else (1.5, "top")
+            plot.text(row.clean + shift, y - down, name, fontsize=SMALL, va=level, **words)
+    clean, attacked = bare
+    plot.plot(clean, attacked, "s", color=INK, markersize=7)
+    words = dict(color=INK, fontsize=SMALL, ha="right", va="center")
+    plot.text(clean - 0.2, attacked, "bare model", **words)
+    plot.legend(loc="lower left", fontsize=WORDS, frameon=False)
+    plot.grid(visible=False)
+    plot.set(xlim=(74, 83.2), ylim=(19, 50))
     _name_axes(fig)
     return fig
 

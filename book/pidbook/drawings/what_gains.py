@@ -271,7 +271,7 @@ def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
-    """Changes of each defence on some sets; gains that are shown are named, losses marked.
+    """Changes of each defence on some sets; those that are shown are named, losses marked, too.
 
     A set on which a defence was not tried has a dash.
     """
@@ -283,7 +283,7 @@ def summary(gains: pd.DataFrame, columns: Sequence[str], caption: str) -> Table:
         row["defence"] = name
         for column in mine.index.intersection(columns):
             of = mine.loc[column]
-            word = " gain" if of["answer"] == "gain" else ""
+            word = f" {of['answer']}" if of["answer"] in SHOWN else ""
             row[column] = f"{signed(of['gain'])}{word}"
             answers[name, column] = of["answer"]
         rows.append(row)
