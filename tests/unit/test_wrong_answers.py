@@ -44,7 +44,7 @@ WRONG = [
     (check.two_projections, lambda phi: (np.sin(phi), np.cos(phi))),
     (check.split, lambda z, V: (z @ z, 0.0)),
     (check.exit_error, lambda on, off, cs: on + off * attenuation(len(cs), cs[0])[-1] ** 2),
-    (check.cost_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
+    (check.price_that_breaks_even, lambda X, Z, T: wiener_c(X, Z, T)),
     (check.pd_control, lambda x, P, D, a: (1 - a) * (x - P @ (P.T @ x))),
     (check.direction_left, lambda outside, gains, alpha: 1 - (1 - alpha) * sum(gains)),
     (check.equal_length, lambda x, P, D: np.linalg.norm(D @ x) / np.linalg.norm(P @ x)),

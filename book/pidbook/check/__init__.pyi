@@ -21,10 +21,10 @@ from .fairness import (
 )
 from .gains import (
     cost_for_share as cost_for_share,
-    cost_that_breaks_even as cost_that_breaks_even,
     exit_error as exit_error,
     gains_with_end as gains_with_end,
     mean_gain_excess as mean_gain_excess,
+    price_that_breaks_even as price_that_breaks_even,
     split as split,
 )
 from .jacobians import (

@@ -55,7 +55,7 @@ def split(answer: Answer) -> Cases:
 
 @exercise("go back from lambda_T = 0, each layer with its own c; multiply all alpha_t, then square")
 def exit_error(answer: Answer) -> Cases:
-    """Check a function (on, off, costs) -> squared error after layers with prices of their own."""
+    """Check a function (inside, outside, prices) -> squared error after layers with prices of their own."""
     random = np.random.default_rng(3)
     for _ in range(8):
         on, off = random.random(2)
@@ -66,8 +66,8 @@ def exit_error(answer: Answer) -> Cases:
 
 
 @exercise("(1 - η) X = (1 + η) Z at the other η with R(η) = Z; then the c with η_T(c) = η")
-def cost_that_breaks_even(answer: Answer) -> Cases:
-    """Check a function (X, Z, T) -> cost c at which control neither helps nor harms."""
+def price_that_breaks_even(answer: Answer) -> Cases:
+    """Check a function (X, Z, T) -> price c at which control neither helps nor harms."""
     for X, Z, T in ((2.0, 1.0, 1), (3.0, 1.0, 12), (1.0, 2.0, 6), (1.1, 1.0, 4), (50.0, 0.5, 8)):
         yield wiener_c(max(X - Z, 0.0), 2 * Z, T), answer(X, Z, T)
     return "below that cost the control takes more from clean inputs than from perturbations"
