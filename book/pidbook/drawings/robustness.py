@@ -37,8 +37,8 @@ def radars(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[float]]])
     """Accuracies, five each, of the model, the data and the training that a reader chooses."""
     figure = radar_choice(TEXTS, frames, ["model", "data", "training"])
     bare, transfer, adaptive = figure.data
-    bare.update(line=dict(width=8, dash="solid"), marker_size=14)
-    adaptive.update(line=dict(width=2, dash="solid"), fill="none")
+    bare.update(line=dict(width=8, dash="solid"), marker_size=14, opacity=0.5)
+    adaptive.update(line=dict(width=2.5, dash="dash"), fill="none")
     figure.update_polars(radialaxis=dict(angle=-54, tickangle=-54))
     return tidy(figure, 2)
 
@@ -56,7 +56,7 @@ def radar_table(frames: Mapping[tuple[str, str, str], Mapping[str, Sequence[floa
 
 # --- Two pairs ------------------------------------------------------------------------------------
 
-LINES = (("as written", INK), ("attacked", INK), ("with control", OURS))
+LINES = (("as written", INK), ("attacked", INK), ("attacked,\nwith control", OURS))
 
 
 def pairs(
@@ -84,7 +84,7 @@ def pairs(
         panel.set(yticks=range(3), yticklabels=[name for name, _ in LINES], ylim=(2.5, -0.5))
         panel.set(xlim=(0, 1.15), xticks=(0, 0.5, 1))
         panel.grid(visible=False)
-    panels[-1].set_xlabel("probability of the right answer", fontsize=11)
+        panel.set_xlabel("probability of the right answer", fontsize=11)
     return fig
 
 
@@ -331,6 +331,13 @@ def decoders_table(accuracy: pd.DataFrame) -> Table:
 # --- Bars -----------------------------------------------------------------------------------------
 
 WHO = {"the control": OURS, "a random push": NOISE}
+LEANING = {
+    "bare model": INK,
+    "random push": NOISE,
+    "P control": OURS,
+    "D control": OURS,
+    "P-D control": OURS,
+}
 
 
 def bars(
@@ -385,6 +392,40 @@ def shares_table(shares: pd.DataFrame, title: str) -> Table:
         number = with_interval(cell["share"], cell["low"], cell["high"]).replace("+", "")
         rows.append({"pairs": cell["row"].replace("\n", ", "), "with": cell["who"], "%": number})
     return table(rows, title, folded=True)
+
+
+def leaning(shares: pd.DataFrame) -> Figure:
+    """A panel a text, in it a bar for each model; columns text, who, share, and right, dotted."""
+    fig = Figure(figsize=(5.6, 5.2), layout="constrained")
+    groups = shares.groupby("text", sort=False)
+    panels = fig.subplots(groups.ngroups, 1, sharex=True)
+    for panel, (text, rows) in zip(panels, groups, strict=True):
+        for y, row in enumerate(rows.itertuples()):
+            colour = LEANING[row.who]
+            panel.barh(y, row.share, 0.72, color=colour, alpha=0.8)
+            panel.text(row.share + 1, y, f"{row.share:.0f} %", color=colour, va="center", size=12.5)
+        right = rows["right"].iloc[0]
+        panel.axvline(right, color=INK, linestyle=":", linewidth=2)
+        panel.text(right + 1, -0.75, f"right: {right:.0f} %", color=INK, fontsize=11.5, va="center")
+        panel.set_yticks(range(len(rows)), rows["who"], fontsize=12.5)
+        panel.set(ylim=(len(rows) - 0.5, -1.1), xlim=(0, 80))
+        name = "clean text" if text == "clean" else f"after {text}"
+        panel.set_title(name, loc="left", fontsize=13, weight="bold")
+        panel.tick_params(axis="y", length=0)
+        panel.grid(axis="y", visible=False)
+        panel.spines["left"].set_visible(False)
+    panels[-1].set_xlabel("answers that are entailment, %", fontsize=12)
+    return fig
+
+
+def leaning_table(shares: pd.DataFrame) -> Table:
+    """The shares beneath `leaning`."""
+    rows = []
+    for text, of_text in shares.groupby("text", sort=False):
+        row = {"text": text, "pairs": f"{of_text['n'].iloc[0]:,}"}
+        row |= dict(zip(of_text["who"], of_text["share"], strict=True))
+        rows.append(row | {"right": of_text["right"].iloc[0]})
+    return table(rows, "Answers that are entailment, %", digits=1, folded=True)
 
 
 # --- The headline ---------------------------------------------------------------------------------
