@@ -60,7 +60,7 @@ def steps(
 def _answers(plot, y: float, probabilities: Sequence[float], right: int) -> None:
     """One bar of three parts: the right answer grey, the others red, pale and deep."""
     left = 0.0
-    alphas = {right: 0.6}
+    alphas = {right: 0.35}
     alphas |= dict(zip([k for k in range(3) if k != right], (0.3, 0.6), strict=True))
     for k, alpha in sorted(alphas.items(), key=lambda item: item[0] != right):
         size = float(probabilities[k])

@@ -400,11 +400,12 @@ def leaning(shares: pd.DataFrame) -> Figure:
     groups = shares.groupby("text", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True)
     for panel, (text, rows) in zip(panels, groups, strict=True):
+        right = rows["right"].iloc[0]
         for y, row in enumerate(rows.itertuples()):
             colour = LEANING[row.who]
             panel.barh(y, row.share, 0.72, color=colour, alpha=0.8)
-            panel.text(row.share + 1, y, f"{row.share:.0f} %", color=colour, va="center", size=12.5)
-        right = rows["right"].iloc[0]
+            x = right if right - 7 < row.share < right else row.share  # clear of the dotted line
+            panel.text(x + 1, y, f"{row.share:.0f} %", color=colour, va="center", size=12.5)
         panel.axvline(right, color=INK, linestyle=":", linewidth=2)
         panel.text(right + 1, -0.75, f"right: {right:.0f} %", color=INK, fontsize=11.5, va="center")
         panel.set_yticks(range(len(rows)), rows["who"], fontsize=12.5)
