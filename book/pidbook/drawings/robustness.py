@@ -330,14 +330,7 @@ def decoders_table(accuracy: pd.DataFrame) -> Table:
 
 # --- Bars -----------------------------------------------------------------------------------------
 
-WHO = {"the control": OURS, "a random push": NOISE}
-LEANING = {
-    "bare model": INK,
-    "random push": NOISE,
-    "P control": OURS,
-    "D control": OURS,
-    "P-D control": OURS,
-}
+WHO = {"the control": OURS, "a random push": NOISE, "random push": NOISE, "bare model": INK}
 
 
 def bars(
@@ -348,41 +341,41 @@ def bars(
     of: str = "gain",
     ylabel: str = "",
 ) -> Figure:
-    """A panel a group, in it a bar for each row and contender; columns group, row, who, `of`, low, high.
+    """A bar for each row and contender; columns row, who, `of`, low, high.
 
-    Without a column group there is one panel. The first row says whose bars they are.
+    The first row says whose bars they are.
     """
-    gains = gains if "group" in gains else gains.assign(group="")
     fig = Figure(figsize=(5.3, height), layout="constrained")
-    groups = gains.groupby("group", sort=False)
-    panels = fig.subplots(groups.ngroups, 1, sharex=True, squeeze=False)[:, 0]
+    plot = fig.add_subplot()
     contenders = list(dict.fromkeys(gains["who"]))
     step = 0.84 / len(contenders)
-    for panel, (name, cells) in zip(panels, groups, strict=True):
-        rows = list(dict.fromkeys(cells["row"]))
-        for cell in cells.itertuples():
-            offset = contenders.index(cell.who) - (len(contenders) - 1) / 2
-            y = rows.index(cell.row) + step * offset
-            colour, value = WHO[cell.who], getattr(cell, of)
-            panel.barh(y, value, 0.88 * step, color=colour, alpha=0.8)
-            panel.plot([cell.low, cell.high], [y, y], color=INK, linewidth=1.4)
-            text = signed(value) if of == "gain" else f"{value:.0f} %"
-            if panel is panels[0] and cell.row == rows[0] and len(contenders) > 1:
-                text += f"  {cell.who}"
-            end, away, ha = (cell.high, 6, "left") if value > 0 else (cell.low, -6, "right")
-            look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
-            panel.annotate(text, (end, y), (away, 0), ha=ha, **look)
-        panel.axvline(0, color=INK, linewidth=1)
-        panel.set_yticks(range(len(rows)), rows, fontsize=12.5)
-        panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
-        panel.set_title(name, loc="left", fontsize=13, weight="bold")
-        panel.tick_params(axis="y", length=0)
-        panel.grid(axis="y", visible=False)
-        panel.spines["left"].set_visible(False)
-    panels[-1].set_xlabel(xlabel, fontsize=12)
-    if ylabel:
-        fig.supylabel(ylabel, fontsize=12, color=INK)
+    rows = list(dict.fromkeys(gains["row"]))
+    for cell in gains.itertuples():
+        offset = contenders.index(cell.who) - (len(contenders) - 1) / 2
+        y = rows.index(cell.row) + step * offset
+        colour, value = WHO[cell.who], getattr(cell, of)
+        plot.barh(y, value, 0.88 * step, color=colour, alpha=0.8)
+        plot.plot([cell.low, cell.high], [y, y], color=INK, linewidth=1.4)
+        text = signed(value) if of == "gain" else f"{value:.0f} %"
+        if cell.row == rows[0]:
+            text += f"  {cell.who}"
+        end, away, ha = (cell.high, 6, "left") if value > 0 else (cell.low, -6, "right")
+        look = dict(color=colour, va="center", textcoords="offset points", fontsize=12.5)
+        plot.annotate(text, (end, y), (away, 0), ha=ha, **look)
+    _rows(plot, rows)
+    plot.axvline(0, color=INK, linewidth=1)
+    plot.set(ylim=(len(rows) - 0.5, -0.5), xlim=xlim)
+    plot.set_xlabel(xlabel, fontsize=12)
+    plot.set_ylabel(ylabel, fontsize=12, color=INK)
     return fig
+
+
+def _rows(plot: Axes, names: Sequence[str]) -> None:
+    """Names of the rows of bars, without ticks or lines."""
+    plot.set_yticks(range(len(names)), names, fontsize=12.5)
+    plot.tick_params(axis="y", length=0)
+    plot.grid(axis="y", visible=False)
+    plot.spines["left"].set_visible(False)
 
 
 def shares_table(shares: pd.DataFrame, title: str) -> Table:
@@ -402,31 +395,18 @@ def leaning(shares: pd.DataFrame) -> Figure:
     for panel, (text, rows) in zip(panels, groups, strict=True):
         right = rows["right"].iloc[0]
         for y, row in enumerate(rows.itertuples()):
-            colour = LEANING[row.who]
+            colour = WHO.get(row.who, OURS)
             panel.barh(y, row.share, 0.72, color=colour, alpha=0.8)
             x = right if right - 7 < row.share < right else row.share  # clear of the dotted line
             panel.text(x + 1, y, f"{row.share:.0f} %", color=colour, va="center", size=12.5)
         panel.axvline(right, color=INK, linestyle=":", linewidth=2)
         panel.text(right + 1, -0.75, f"right: {right:.0f} %", color=INK, fontsize=11.5, va="center")
-        panel.set_yticks(range(len(rows)), rows["who"], fontsize=12.5)
+        _rows(panel, list(rows["who"]))
         panel.set(ylim=(len(rows) - 0.5, -1.1), xlim=(0, 80))
         name = "clean text" if text == "clean" else f"after {text}"
         panel.set_title(name, loc="left", fontsize=13, weight="bold")
-        panel.tick_params(axis="y", length=0)
-        panel.grid(axis="y", visible=False)
-        panel.spines["left"].set_visible(False)
     panels[-1].set_xlabel("answers that are entailment, %", fontsize=12)
     return fig
-
-
-def leaning_table(shares: pd.DataFrame) -> Table:
-    """The shares beneath `leaning`."""
-    rows = []
-    for text, of_text in shares.groupby("text", sort=False):
-        row = {"text": text, "pairs": f"{of_text['n'].iloc[0]:,}"}
-        row |= dict(zip(of_text["who"], of_text["share"], strict=True))
-        rows.append(row | {"right": of_text["right"].iloc[0]})
-    return table(rows, "Answers that are entailment, %", digits=1, folded=True)
 
 
 # --- The headline ---------------------------------------------------------------------------------
