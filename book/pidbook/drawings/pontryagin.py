@@ -170,7 +170,7 @@ def printed_table(percentages: Mapping[str, Sequence[float]]) -> Table:
     for name, values in percentages.items():
         rows.append({"%": name, "median": np.median(values), "most": np.max(values)})
     systems = max(len(values) for values in percentages.values())
-    return table(rows, f"{systems} systems, printed costates, in %", 0, folded=True)
+    return table(rows, f"After the last sweep, {systems} systems, in %", 0, folded=True)
 
 
 # --- The maximum condition ----------------------------------------------------------------------

@@ -112,6 +112,7 @@ def push(outside: float) -> Figure:
     """Three drawings of one idea; `outside` is the share of the attack's squared length."""
     rng = np.random.default_rng(0)
     cloud = rng.normal(size=(150, 2)) * (1, 0.1)
+    cloud = cloud[abs(cloud[:, 0]) < 3]
     tilt = np.arcsin(outside**0.5)
     clean = np.array([-0.9, 0.05])
     attacked = clean + 1.9 * np.array([np.cos(tilt), np.sin(tilt)])
