@@ -137,9 +137,12 @@ def use_book_style() -> None:
 
 def _show_whole() -> None:
     """Let a notebook widen the limits of a picture that would hide a mark of it."""
-    svg = get_ipython().display_formatter.formatters["image/svg+xml"]  # noqa: F821
-    draw = svg.lookup_by_type(Figure)
-    svg.for_type(Figure, lambda figure: draw(widened(figure)))
+    from IPython import get_ipython
+
+    if (shell := get_ipython()) is not None:
+        svg = shell.display_formatter.formatters["image/svg+xml"]
+        draw = svg.lookup_by_type(Figure)
+        svg.for_type(Figure, lambda figure: draw(widened(figure)))
 
 
 def widened(figure: Figure) -> Figure:
