@@ -151,12 +151,10 @@ def test_the_verdict_on_the_times(verdicts):
 
 def test_what_ends_where_a_guess_does(site, trials, verdicts):
     text = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml").get_text()
-    ends = [
-        100 * proportions(trials[data, training])["P-D 99 %"][attack].value
-        for data, training in product(("snli-test", "mnli-matched"), TRAININGS)
-        for attack in ("pso", "textbugger")
-    ]
-    assert f"PSO and TextBugger ends at {min(ends):.0f} to {max(ends):.0f} %" in " ".join(
+    first = trials["snli-test", "standard"]
+    ends = [answers(first, "P-D 99 %", attack)[:1000].mean() for attack in ("pso", "textbugger")]
+    assert max(ends) < 1 / 3
+    assert "Under PSO and TextBugger our controlled model ends below a guess, too" in " ".join(
         text.split()
     )
     shares = proportions(read_result(RESULTS / "trial-snli-test-smollm2-nli.json"))["P 99 %"]
