@@ -144,7 +144,7 @@ def recorded_table(cells: Sequence[Mapping]) -> Table:
 # --- Table 6 ------------------------------------------------------------------------------------
 
 
-def readings(paper: Sequence[float], ours: Mapping[str, Sequence[float]]) -> Figure:
+def readings(paper: Sequence[float], ours: Mapping[str, Sequence[float]], layers: int) -> Figure:
     """Differences of predicted and true error by attack, (4,): the paper's, and ours by reading."""
     fig, plot = page_and_plot(3.4)
     names = ["the paper", *ours]
@@ -159,7 +159,7 @@ def readings(paper: Sequence[float], ours: Mapping[str, Sequence[float]]) -> Fig
     plot.set(xlim=(0, 1.12 * longest), ylim=(len(names) - 0.5, -0.5))
     plot.grid(visible=False)
     plot.tick_params(axis="y", length=0)
-    plot.set_xlabel("difference of predicted and true error")
+    plot.set_xlabel(f"difference of predicted and true error, {layers} layers")
     return fig
 
 

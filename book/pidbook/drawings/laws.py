@@ -218,8 +218,11 @@ def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, fl
 
     points: columns control, clean and attacked (accuracies in %). pairs: columns clean, formula and
     attacked (of PMP), gain (PMP less formula), threshold and c of PMP, its_threshold and its_c of
-    the formula. bare: clean and attacked, of the bare model. Only points right of 74 % are drawn.
+    the formula. bare: clean and attacked, of the bare model. Only points right of 74 % are drawn,
+    or of the first pair.
     """
+    left = min(74, pairs["clean"].min() - 2)
+    points = points[points["clean"] > left]
     fig = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     plot = fig.subplots()
     for control, look in {"formula": "o", "PMP": "D"}.items():
@@ -245,7 +248,7 @@ def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, fl
     plot.text(clean - 0.2, attacked, "bare model", **words)
     plot.legend(loc="lower left", fontsize=WORDS, frameon=False)
     plot.grid(visible=False)
-    plot.set(xlim=(74, 83.2), ylim=(19, 50))
+    plot.set(xlim=(left, 83.2), ylim=(19, max(50, points["attacked"].max() + 3)))
     _name_axes(fig)
     return fig
 

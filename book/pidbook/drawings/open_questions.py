@@ -75,7 +75,7 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
     place = np.inf  # of a name: its curve's end, or below the name above
     for name, share in sorted(shares.items(), key=lambda item: -item[1][-1]):
-        colour, mark, size, face = looks[name]
+        colour, mark, size, face = looks.get(name, (NOISE, "^", 7, "none"))
         how = dict(color=colour, linewidth=2, markersize=size, markerfacecolor=face)
         plot.plot(prices, share, f"{mark}-", **how)
         text = f"{name}: {share[-1]:.2f}"
@@ -214,7 +214,8 @@ def steerings(gains: pd.DataFrame, harm: float = 0.1) -> Figure:
     """
     xlabel = "harm: loss added on other text, nats a token"
     fig, plot = page_and_plot(4.0, xlabel=xlabel, ylabel="log-odds won for the good mood")
-    for name, colour in STEERINGS.items():
+    for name in gains["law"].unique():
+        colour = STEERINGS.get(name, NOISE)
         rows = gains[gains["law"] == name].sort_values("loss")
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
         how = dict(color=colour, marker="o", markersize=5, linewidth=2)

@@ -31,18 +31,12 @@ COLOURS = {"paper's control": OURS, "trained push": ESTIMATE}  # all else has th
 AXIS = dict(color=INK, linewidth=0.8)
 
 
-def pick(records: Mapping[str, Any], key: str) -> Any:
-    """A record by its name; for another name ValueError says which there are."""
-    if key not in records:
-        raise ValueError(f"no {key!r}; there are {[*records]}")
-    return records[key]
-
-
 def of_texts(frame: pd.DataFrame, *texts: str) -> pd.DataFrame:
     """The rows of some texts; where a text has none, ValueError says which there are."""
-    known = dict.fromkeys(frame["text"])
+    known = list(dict.fromkeys(frame["text"]))
     for text in texts:
-        pick(known, text)
+        if text not in known:
+            raise ValueError(f"no {text!r}; there are {known}")
     return frame[frame["text"].isin(texts)]
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pidbook.data import CORRUPTIONS
-from pidbook.evaluation.trial_results import answers, entry, unpack
+from pidbook.evaluation.results import Names
+from pidbook.evaluation.trial_results import answers, unpack
 from pidlib.evaluation import bootstrap, compare
 
 
@@ -59,9 +60,11 @@ def right_after(
     budget = attack["configuration"]["budget"]
     if questions > budget:
         raise ValueError(f"{questions} questions; on record are at most {budget}")
-    recorded = entry(attack["examples"], model, "model")
-    searches = {name: recorded[name] for name in attack["configuration"]["searches"]}
-    turned_at = np.array(entry(searches, search, "search"), dtype=float)  # the question; nan: never
+    recorded = attack["examples"][model]
+    searches = attack["configuration"]["searches"]
+    if search not in searches:  # the record of a model has other names, too
+        raise ValueError(f"no search {search!r}; there are {searches}")
+    turned_at = np.array(recorded[search], dtype=float)  # the question; nan: never
     return unpack(recorded["clean"], 200) & ~(turned_at <= questions)
 
 
@@ -70,8 +73,8 @@ def notices(fairness: Mapping[str, Any], contender: str, known: bool = True) -> 
 
     Pairs all of whose words the fit knows, or those with others.
     """
-    recorded = fairness["answers"] | fairness["rules"]
-    digits = entry(recorded, contender, "contender")["contrast"]  # one a pair; 0: entailed
+    recorded = Names(fairness["answers"] | fairness["rules"])
+    digits = recorded[contender]["contrast"]  # one a pair; 0: entailed
     given = np.array(list(digits))
     return (given != "0")[np.array(list(fairness["size"]["contrast, known"])) == str(int(known))]
 
@@ -81,7 +84,7 @@ def steered(
 ) -> np.ndarray:
     """Change of log-odds or loss by a steering law over another one, of each text."""
     examples = steering["examples"]
-    return np.array(entry(examples, law, "law")[what]) - np.array(examples[over][what])
+    return np.array(examples[law][what]) - np.array(examples[over][what])
 
 
 def steered_at_harm(steering: Mapping[str, Any], law: str, harm: float = 0.1) -> np.ndarray:

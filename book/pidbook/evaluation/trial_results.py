@@ -69,17 +69,6 @@ def proportions(result: Mapping[str, Any]) -> dict[str, dict[str, Proportion]]:
     }
 
 
-def entry(records: Mapping[str, Any], name: str, what: str) -> Any:
-    """Return what stands under a name; an unknown one is refused, and those there are named.
-
-    >>> entry({"typos": 3}, "typos", "kind of slip")
-    3
-    """
-    if name not in records:
-        raise ValueError(f"no {what} {name!r}; there are {[*records]}")
-    return records[name]
-
-
 def answers(result: Mapping[str, Any], condition: str, key: str) -> np.ndarray:
     """Right answers of one condition on one set of a result.
 
