@@ -22,7 +22,7 @@ from pidbook.figures import (
     table,
 )
 
-COLOURS = {  # of each law, throughout the chapter; a name is looked up by how it begins
+COLOURS = {  # of laws, throughout the chapter; a name is looked up by how it begins
     "no control": INK,
     "P": OURS,
     "relaxed": LOSS,
@@ -32,7 +32,7 @@ COLOURS = {  # of each law, throughout the chapter; a name is looked up by how i
 
 
 def _colour(law: str) -> str:
-    return next(colour for start, colour in COLOURS.items() if law.startswith(start))
+    return next((colour for start, colour in COLOURS.items() if law.startswith(start)), INK)
 
 
 # --- A clean input under three laws -------------------------------------------------------------
@@ -145,13 +145,15 @@ def _rows(plot: Axes, names: Sequence[str]) -> None:
     plot.xaxis.set_major_formatter("{x:g}")
 
 
-def contest_table(standings: Mapping[str, tuple[float, float, float]]) -> Table:
+def contest_table(
+    standings: Mapping[str, tuple[float, float, float]], networks: int
+) -> Table:
     """Loss and errors of each law."""
     rows = []
     for law, (loss, perturbed, on_clean) in standings.items():
         row = {"law": law, "loss / least": loss, "error, perturbed": perturbed}
         rows.append(row | {"error, clean": abs(on_clean)})
-    return table(rows, "Medians of eight networks", 2, folded=True)
+    return table(rows, f"Medians, networks: {networks}", 2, folded=True)
 
 
 # --- Each of the other assumptions, broken more and more ----------------------------------------
@@ -182,7 +184,7 @@ def dials(errors: Dials) -> Figure:
     values = [e for places in errors.values() for of in places.values() for e in of.values()]
     panels[0, 0].set_ylim(reach((-0.03, 0.95), *values))
     for panel in panels[:, 0]:
-        panel.set_ylabel("error after six layers")
+        panel.set_ylabel("error after the last layer")
     fig.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
@@ -193,4 +195,4 @@ def dials_table(errors: Dials) -> Table:
     for (_, dial), places in errors.items():
         for place, of in places.items():
             rows.append({"": dial, "at": f"{place:g}"} | {k: abs(e) for k, e in of.items()})
-    return table(rows, "Errors after six layers", folded=True)
+    return table(rows, "Errors after the last layer", folded=True)

@@ -87,8 +87,8 @@ def positions_table(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Ta
     return table(rows, "Position over time", folded=True)
 
 
-def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
-    """Left: the force under P and P-D, measured with noise. Right: swings that grow."""
+def price(noisy: Mapping[str, Any], swings: Any, said: str) -> Figure:
+    """Left: the force under P and P-D, measured with noise. Right: swings, and what is said of them."""
     figure = page(3.5)
     left, right = figure.subplots(1, 2)
     for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
@@ -99,7 +99,7 @@ def price(noisy: Mapping[str, Any], swings: Any) -> Figure:
     left.legend(loc="upper left", ncols=2)
     right.plot(swings.time, swings.output, "--", color=P_I_D)
     right.axhline(1, **DOTTED)
-    right.set(title="I: growing swings", xlabel="time", ylabel="position")
+    right.set(title=f"I: {said}", xlabel="time", ylabel="position")
     return figure
 
 

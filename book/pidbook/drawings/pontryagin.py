@@ -239,6 +239,9 @@ def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
 
 def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -> Figure:
     """What sweeps and two feedbacks cost beyond the last sweep, in %."""
+    if min(ignored, along) <= costs[-1]:
+        sweeps = len(costs) - 1
+        raise ValueError(f"{sweeps} sweeps still cost more than a feedback; take more of them")
     fig = Figure(figsize=(5.6, 3.4), layout="constrained")
     plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %", yscale="log")
     excess = 100 * (costs / costs[-1] - 1)
