@@ -145,9 +145,7 @@ def _rows(plot: Axes, names: Sequence[str]) -> None:
     plot.xaxis.set_major_formatter("{x:g}")
 
 
-def contest_table(
-    standings: Mapping[str, tuple[float, float, float]], networks: int
-) -> Table:
+def contest_table(standings: Mapping[str, tuple[float, float, float]], networks: int) -> Table:
     """Loss and errors of each law."""
     rows = []
     for law, (loss, perturbed, on_clean) in standings.items():

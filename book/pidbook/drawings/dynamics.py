@@ -46,6 +46,7 @@ def dials(
         key = tuple(f"{axis[k]:g}" for axis, k in zip(values, place, strict=True))
         frames[key] = {"position": output[:, *place].round(3)}
     names = [f"gain {name}" for name in gains]
+    start = start if start in frames else next(iter(frames))  # the first place
     figure = slider(time, frames, names, "time", "position", start)
     figure.add_hline(1, line_dash="dot", line_color=INK)
     figure.add_vline(disturbed_from, line_dash="dot", line_color=INK)

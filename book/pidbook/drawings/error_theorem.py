@@ -56,7 +56,8 @@ def _turning(plot: Axes, clean: np.ndarray, free: np.ndarray, controlled: np.nda
     plot.plot(*np.transpose([clean[last], free[last]]), **FREE)
     start = (clean[0] + free[0]) / 2
     plot.text(start[0] + 0.17, start[1] - 0.18, "z", color=LOSS, ha="left", va="center")
-    plot.text(-1.95, -1.2, "z, rotated by\nthe layers alone", va="center")
+    x, y = free[last]
+    plot.text(x + 0.55, y, "z, rotated by\nthe layers alone", va="center")
     x, y = np.concatenate([clean, controlled, free[[0, last]]]).T
     plot.set(xlim=reach((-3.0, 3.0), x), ylim=reach((-1.6, 3.0), y), title="as the layers rotate")
     plot.set(aspect="equal", anchor="N")

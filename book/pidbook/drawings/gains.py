@@ -25,6 +25,7 @@ def shares(
             "left by all layers before it": [range(depth + 1), by_all[price, depth]],
         }
     names = ["price c", "layers T"]
+    start = start if start in frames else None  # the first place
     figure = slider([], frames, names, "layer t", "share left", start, points=["left by layer t"])
     small = dict(color=LEFT, size=5)
     figure.data[1].update(mode="lines+markers", line_color=LEFT, marker=small)
