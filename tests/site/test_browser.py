@@ -329,7 +329,7 @@ def test_the_sliders_of_the_plant_show_what_pidlib_computes(opened):
             dial.focus()
             dial.press(key)
         gains = [float(word.text_content()) for word in words]
-        run = respond(Plant(), *gains, push=0.5, push_from=15, duration=30)
+        run = respond(Plant(), *gains, push=-0.5, push_from=15, duration=30)
         output = np.clip(run.output[::3], -1, 3).ravel().tolist()
         shows(box, output, start=len(output), within=1e-3)
     assert opened.wrong == []

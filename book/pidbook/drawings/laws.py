@@ -234,7 +234,7 @@ def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, fl
     for row in pairs.itertuples():
         plot.plot([row.clean] * 2, [row.formula, row.attacked], color=OURS, linewidth=1.2, zorder=0)
         side, shift = ("left", 0.2) if row.clean == last else ("right", -0.2)
-        words = dict(color=OURS, ha=side, clip_on=True)
+        words = dict(color=OURS, ha=side)
         middle = (row.formula + row.attacked) / 2
         plot.text(row.clean + shift, middle, signed(row.gain), fontsize=WORDS, va="center", **words)
         ends = {row.formula: (row.its_threshold, row.its_c), row.attacked: (row.threshold, row.c)}
