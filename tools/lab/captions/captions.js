@@ -10,7 +10,8 @@
   function show(cell, rendermime) {
     const { name, caption } = cell.model.getMetadata("mystnb")?.figure ?? {};
     if (!caption) return;
-    const text = `*As published (${name}).* ${caption}`;
+    const apart = caption.replace(/\[(Measured: [^\]]*)\]\{\.measured\}$/, "\n\n$1");
+    const text = `*As published (${name}).* ${apart}`;
     const words = rendermime.createRenderer("text/markdown");
     words.addClass("book-caption");
     cell.layout.addWidget(words);
