@@ -45,12 +45,14 @@ def test_each_gain_stands_in_the_panel_of_its_text_and_in_the_row_of_its_defence
     assert marks[1].get_markerfacecolor() == "none" != marks[0].get_markerfacecolor()
 
 
-def test_a_sieve_has_its_swaps_and_the_answers_that_flip():
-    kept = [dict(name="judge", swaps=1459, answers=768, flip=96)]
-    plot = draw.sieves(kept).axes[0]
-    assert [text.get_text() for text in plot.get_yticklabels()] == ["judge\n1,459 swaps"]
-    assert [text.get_text() for text in plot.texts] == ["96 of 768"]
-    assert [bar.get_width() for bar in plot.patches] == [12.5]
+def test_a_bar_is_a_share_and_has_its_two_counts():
+    rows = [dict(name="judge\n1,459 swaps", count=96, of=768), dict(name="check", count=5, of=10)]
+    plot = draw.counted(rows, "flips, %", grey=["check"]).axes[0]
+    assert [text.get_text() for text in plot.get_yticklabels()] == [row["name"] for row in rows]
+    assert [text.get_text() for text in plot.texts] == ["96 of 768", "5 of 10"]
+    assert [bar.get_width() for bar in plot.patches] == [12.5, 50]
+    flips, check = (bar.get_facecolor() for bar in plot.patches)
+    assert flips != check
 
 
 def test_a_gain_and_a_loss_are_named_and_a_loss_is_marked():

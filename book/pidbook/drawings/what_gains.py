@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from pidbook.figures import (
     ESTIMATE,
@@ -237,25 +237,26 @@ def _row(plot: Axes, y: int, row: Mapping[str, Any]) -> None:
     plot.text(1.03, y, signed(row["gain"]), fontsize=10.5, weight=weight, **place)
 
 
-# --- Swaps that keep the meaning ----------------------------------------------------------------
+# --- Counts -------------------------------------------------------------------------------------
 
 
-def sieves(kept: Sequence[Mapping[str, Any]]) -> Figure:
-    """Right answers that flip, after one sieve of swaps and another.
+def counted(rows: Sequence[Mapping[str, Any]], axis: str, grey: Sequence[str] = ()) -> Figure:
+    """A bar a row, the share of count in of, both printed beside it: name, count, of.
 
-    kept: a row a sieve: name; swaps that pass; answers, right ones with such a swap; and flip,
-    those of them that become wrong.
+    grey: names of rows that are there to compare with.
     """
-    fig = Figure(figsize=(WIDTH, 2.6), layout="constrained")
-    plot = fig.add_subplot(xlabel="right answers that flip, %")
-    for y, row in enumerate(kept):
-        share = 100 * row["flip"] / row["answers"]
-        plot.barh(y, share, color=LOSS, alpha=0.55, height=0.6)
-        label = f"{row['flip']} of {row['answers']}"
+    lines = sum(1 + row["name"].count("\n") for row in rows)
+    fig = Figure(figsize=(WIDTH, 0.8 + 0.3 * lines), layout="constrained")
+    plot = fig.add_subplot(xlabel=axis)
+    shares = [100 * row["count"] / row["of"] for row in rows]
+    for y, (row, share) in enumerate(zip(rows, shares, strict=True)):
+        colour = INK if row["name"] in grey else LOSS
+        plot.barh(y, share, color=colour, alpha=0.55, height=0.6)
+        label = f"{row['count']} of {row['of']}"
         plot.annotate(label, (share, y), (5, 0), textcoords="offset points", va="center")
-    names = [f"{row['name']}\n{row['swaps']:,} swaps" for row in kept]
-    plot.set_yticks(range(len(kept)), names, fontsize=11)
-    plot.set(xlim=(0, 13.5), ylim=(len(kept) - 0.5, -0.5), xticks=(0, 5, 10))
+    plot.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=11)
+    plot.set(xlim=(0, 1.36 * max(shares)), ylim=(len(rows) - 0.5, -0.5))
+    plot.set_xticks(MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(0, max(shares)))
     plot.grid(axis="y", visible=False)
     plot.tick_params(axis="y", length=0)
     return fig
