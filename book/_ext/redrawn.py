@@ -23,6 +23,8 @@ from printed import LAYOUTS, SHORTENED
 SVG, HTML = "image/svg+xml", "text/html"
 FOLD = re.compile(r'<details class="book-numbers"><summary>(.*?) \(\d+ rows?\)</summary>')
 TITLED = '<div class="book-table-box" tabindex="0"><p class="book-table-title">{}</p>{}</div>'
+# A caption: its finding in bold, how to read it, and what was measured
+KEY = re.compile(r"\s*\*\*.*?\*\*\s*(.*?)\s*(\[Measured: [^\]]*\]\{\.measured\})?", re.DOTALL)
 GREY = "0.7"  # of the bare model in a radar plot, in both themes
 
 
@@ -31,7 +33,8 @@ class FromChapter(SphinxDirective):
 
     The argument is a tag of the cell; option `slim` leaves the numbers out, `numbers` is the title
     under which they stand open, in the paper's layout, and `choose` is what lists choose at first,
-    on the paper's models in violet. In the caption `{key}` is the chapter's, less its finding.
+    on the paper's models in violet. In the caption `{key}` is the chapter's, less its finding;
+    what was measured then stands last.
     """
 
     required_arguments = 1
@@ -64,8 +67,11 @@ class FromChapter(SphinxDirective):
         for html in tables:
             figure += nodes.raw(text=breakable(html), format="html")
         said = cell.metadata["mystnb"]["figure"]["caption"]
-        key = re.sub(r"\s*\*\*.*?\*\*", "", said, count=1).strip()
-        figure += caption(self, "\n".join(self.content).replace("{key}", key))
+        key, measured = KEY.fullmatch(said).groups()
+        text = "\n".join(self.content)
+        if "{key}" in text:
+            text = text.replace("{key}", key) + f" {measured or ''}"
+        figure += caption(self, text)
         return [figure]
 
 
