@@ -15,7 +15,7 @@ from nbformat.sign import NotebookNotary
 import shape
 from contents import ROOT
 
-CHAPTER = "05_error_theorem.ipynb"
+CHAPTERS = {"05_error_theorem.ipynb": "Corollary 1 ", "14_what_gains.ipynb": "Most pairs still fall"}
 NO_MARKUP = r"""() => ![...document.querySelectorAll(".jp-MarkdownCell")].some(
     cell => /:::|\{(eq|cite|prf)|^\([a-z][\w-]+\)=?$/m.test(cell.innerText))"""
 
@@ -39,13 +39,13 @@ def test_make_lab_trusts_every_chapter(tmp_path):
 
 @pytest.fixture
 def lab(tmp_path):
-    """Address of JupyterLab as `make lab` opens it, on a copy of one chapter."""
+    """Address of JupyterLab as `make lab` opens it, on copies of some chapters."""
     shutil.copytree(ROOT / "tools" / "lab", tmp_path / "tools" / "lab")
     settings = tmp_path / "tools" / "lab" / "overrides.json"
     all_cells = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
     settings.write_text(json.dumps(json.loads(settings.read_text()) | all_cells))
     (tmp_path / "notebooks").mkdir()
-    for name in ("README.md", f"notebooks/{CHAPTER}"):
+    for name in ("README.md", *(f"notebooks/{name}" for name in CHAPTERS)):
         shutil.copy(ROOT / name, tmp_path / name)
     command = [*shlex.split(told(" jupyter lab ")), "--no-browser", "--allow-root"]
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "RUNTIME", "DATA")}
@@ -58,7 +58,7 @@ def lab(tmp_path):
             assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
             time.sleep(0.1)
         said = json.loads(found[0].read_text())
-        yield f"http://127.0.0.1:{said['port']}/lab/tree/notebooks/{CHAPTER}?token={said['token']}"
+        yield f"http://127.0.0.1:{said['port']}/lab/tree/notebooks/{{}}?reset&token={said['token']}"
     finally:
         server.terminate()
         server.wait(60)
@@ -66,15 +66,18 @@ def lab(tmp_path):
 
 @pytest.mark.skipif(shape.BROWSER is None, reason="no Chromium: see tests/QUARANTINES.md")
 def test_lab_shows_captions_and_no_markup(lab):
-    chapter = nbformat.read(ROOT / "notebooks" / CHAPTER, as_version=4)
-    figures = [cell.metadata.get("mystnb", {}).get("figure", {}) for cell in chapter.cells]
-    names = [figure["name"] for figure in figures if "name" in figure]
     with shape.browser() as started:
-        page = started.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(lab)
-        page.locator(".book-caption").nth(len(names) - 1).wait_for()
-        page.get_by_text("Corollary 1 ").wait_for()
-        captions = page.locator(".book-caption").all_inner_texts()
-        page.wait_for_function(NO_MARKUP)
-    assert all(f"({name})" in caption for name, caption in zip(names, captions, strict=True))
+        for name, words in CHAPTERS.items():
+            chapter = nbformat.read(ROOT / "notebooks" / name, as_version=4)
+            figures = [cell.metadata.get("mystnb", {}).get("figure", {}) for cell in chapter.cells]
+            names = [figure["name"] for figure in figures if "name" in figure]
+            page = started.new_page()
+            page.set_default_timeout(60_000)
+            page.goto(lab.format(name))
+            page.locator(".book-caption").nth(len(names) - 1).wait_for()
+            page.locator(".myst").get_by_text(words).first.wait_for()
+            page.wait_for_function(NO_MARKUP)
+            captions = page.locator(".book-caption").all_inner_texts()
+            assert all(f"({of})" in text for of, text in zip(names, captions, strict=True))
+            assert not any("{.measured}" in text for text in captions)
+            page.close()
