@@ -15,7 +15,10 @@ from nbformat.sign import NotebookNotary
 import shape
 from contents import ROOT
 
-CHAPTERS = {"05_error_theorem.ipynb": "Corollary 1 ", "14_what_gains.ipynb": "Most pairs still fall"}
+CHAPTERS = {
+    "05_error_theorem.ipynb": "Corollary 1 ",
+    "14_what_gains.ipynb": "Most pairs still fall",
+}
 NO_MARKUP = r"""() => ![...document.querySelectorAll(".jp-MarkdownCell")].some(
     cell => /:::|\{(eq|cite|prf)|^\([a-z][\w-]+\)=?$/m.test(cell.innerText))"""
 
@@ -77,6 +80,7 @@ def test_lab_shows_captions_and_no_markup(lab):
             page.locator(".book-caption").nth(len(names) - 1).wait_for()
             page.locator(".myst").get_by_text(words).first.wait_for()
             page.wait_for_function(NO_MARKUP)
+            assert not page.get_by_text("get notified about official").count()  # asks nobody
             captions = page.locator(".book-caption").all_inner_texts()
             assert all(f"({of})" in text for of, text in zip(names, captions, strict=True))
             assert not any("{.measured}" in text for text in captions)
