@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,6 +17,8 @@ LOOKS = {
     "another text's push": (NOISE, "o"),
     "spelling corrector": (INK, "s"),
 }
+OTHER = (INK, "^")  # brown is the placebo's alone
+XLABEL = "share of the divergence won back, %"
 
 
 def _whole(value: float) -> str:
@@ -73,23 +77,42 @@ def prompts(divergence: pd.DataFrame) -> Figure:
 # --- Shares of 200 texts ------------------------------------------------------------------------
 
 
-def _panels(shares: pd.DataFrame, xlabel: str, xlim: tuple[float, float], height: float) -> Figure:
-    """A panel a set of text; a row has a bar, its interval and its number."""
-    fig = page(height)
-    sets = list(dict.fromkeys(shares["data"]))
-    for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
+def _sets(fig: Figure, shares: pd.DataFrame) -> Iterator[tuple[Axes, str]]:
+    """A panel for each set of text, beside one another, with the set's name."""
+    names = list(dict.fromkeys(shares["data"]))
+    (plots,) = fig.subplots(1, len(names), sharey=True, squeeze=False)
+    return zip(plots, names, strict=True)
+
+
+def _set_reach(plot: Axes, shares: pd.DataFrame, xlim: tuple[float, float], tick: float) -> None:
+    """Limits of the shares, with ticks at -tick, 0 and tick unless a share lies beyond."""
+    wide = reach(xlim, shares[["low", "high"]])
+    plot.set_xlim(wide)
+    if wide == xlim:
+        plot.set_xticks([-tick, 0, tick])
+
+
+def won_back(shares: pd.DataFrame) -> Figure:
+    """Share won back; columns data, name, share, low, high.
+
+    A panel a set of text; a row has a bar, its interval and its number.
+    """
+    names = shares["name"].nunique()
+    fig = page(max(3.7, 0.7 + 0.75 * names))
+    for plot, data in _sets(fig, shares):
         rows = shares[shares["data"] == data]
         for y, (_, row) in enumerate(rows.iterrows()):
-            colour, mark = LOOKS.get(row["name"], (NOISE, "o"))
+            colour, mark = LOOKS.get(row["name"], OTHER)
             plot.barh(y, row["share"], 0.5, color=colour, alpha=0.3)
             _interval(plot, y, row, colour, mark)
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.set_yticks(range(len(rows)), [_broken(name) for name in rows["name"]])
-        plot.set(title=data, xlim=xlim, ylim=(len(rows) - 0.5, -0.5))
+        plot.set(title=data, ylim=(len(rows) - 0.5, -0.5))
+        _set_reach(plot, shares, (-100, 100), 50)
         plot.grid(axis="y", visible=False)
         plot.spines["left"].set_visible(False)
         plot.tick_params(axis="y", length=0)
-    fig.supxlabel(xlabel, x=0.62, fontsize="medium", color=INK)
+    fig.supxlabel(XLABEL, x=0.62, fontsize="medium", color=INK)
     return fig
 
 
@@ -123,33 +146,25 @@ def shares_table(
     return table(wide.reset_index().to_dict("records"), title, folded=True)
 
 
-def won_back(shares: pd.DataFrame) -> Figure:
-    """Share won back; columns data, name, share, low, high."""
-    fig = _panels(shares, "share of the divergence won back, %", (-100, 100), 3.7)
-    for plot in fig.axes:
-        plot.set_xticks([-50, 0, 50])
-    return fig
-
-
 def by_kind(shares: pd.DataFrame) -> Figure:
     """Share won back by kind of slip; columns as in `won_back`, and kind."""
     fig = page(4.4)
-    sets = list(dict.fromkeys(shares["data"]))
     kinds = list(dict.fromkeys(shares["kind"]))
     names = list(dict.fromkeys(shares["name"]))
-    for plot, data in zip(fig.subplots(1, len(sets), sharey=True), sets, strict=True):
+    for plot, data in _sets(fig, shares):
         for name, shift in zip(names, np.linspace(-0.26, 0.26, len(names)), strict=True):
             some = shares[(shares["data"] == data) & (shares["name"] == name)]
             for _, row in some.iterrows():
                 y = kinds.index(row["kind"])
-                look = LOOKS.get(name, (NOISE, "o"))
+                look = LOOKS.get(name, OTHER)
                 _interval(plot, y + shift, row, *look, None if y else name)
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])
-        plot.set(title=data, xlim=(-40, 50), ylim=(len(kinds) - 0.5, -0.5), xticks=(-25, 0, 25))
+        plot.set(title=data, ylim=(len(kinds) - 0.5, -0.5))
+        _set_reach(plot, shares, (-40, 50), 25)
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
-    fig.supxlabel("share of the divergence won back, %", x=0.58, fontsize="medium", color=INK)
+    fig.supxlabel(XLABEL, x=0.58, fontsize="medium", color=INK)
     handles = fig.axes[0].get_legend_handles_labels()
-    fig.legend(*handles, loc="outside upper center", ncols=len(names))
+    fig.legend(*handles, loc="outside upper center", ncols=min(3, len(names)))
     return fig

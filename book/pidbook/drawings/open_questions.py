@@ -73,8 +73,11 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     """Share that P removes, by price, with two kinds of blocks; the published price is marked."""
     fig, plot = page_and_plot(3.7, xlabel="price c of a push", ylabel="share removed")
     looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
+    order = np.argsort(prices)
+    prices = np.asarray(prices)[order]
     place = np.inf  # of a name: its curve's end, or below the name above
-    for name, share in sorted(shares.items(), key=lambda item: -item[1][-1]):
+    sorted_shares = {name: np.asarray(share)[order] for name, share in shares.items()}
+    for name, share in sorted(sorted_shares.items(), key=lambda item: -item[1][-1]):
         colour, mark, size, face = looks.get(name, (NOISE, "^", 7, "none"))
         how = dict(color=colour, linewidth=2, markersize=size, markerfacecolor=face)
         plot.plot(prices, share, f"{mark}-", **how)
@@ -93,22 +96,26 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     return fig
 
 
+WEIGHTS = {"the paper’s weights": INK, "searched weights": OURS}
+
+
 def searches(gains: pd.DataFrame) -> Figure:
-    """Points over the bare model, two bars a set; columns set, law, gain, low, high."""
-    fig = page(3.9)
+    """Points over the bare model, a bar a law in each set; columns set, law, gain, low, high."""
     groups = gains.groupby("set", sort=False)
-    panels = fig.subplots(groups.ngroups, 1, sharex=True)
+    fig = page(max(3.9, 0.6 + 0.55 * len(gains)))
+    panels = fig.subplots(groups.ngroups, 1, sharex=True, squeeze=False)[:, 0]
+    low, high = reach((-29, 47), gains["low"], gains["high"] + 9)  # 9: room for a number
     for panel, (name, rows) in zip(panels, groups, strict=True):
         for y, row in enumerate(rows.itertuples()):
-            colour = OURS if y else INK
+            colour = WEIGHTS.get(row.law, NOISE)
             panel.barh(y, row.gain, 0.7, color=colour, alpha=0.75)
             panel.plot((row.low, row.high), (y, y), **LEVEL)
-            panel.text(40, y, signed(row.gain), color=colour, va="center")
+            panel.text(high - 7, y, signed(row.gain), color=colour, va="center")
         panel.axvline(0, **LEVEL)
         panel.set_yticks(range(len(rows)), rows["law"])
-        for y, label in enumerate(panel.get_yticklabels()):
-            label.set_color(OURS if y else INK)
-        panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=(-29, 47), xticks=(-20, 0, 20))
+        for label, law in zip(panel.get_yticklabels(), rows["law"], strict=True):
+            label.set_color(WEIGHTS.get(law, NOISE))
+        panel.set(ylim=(len(rows) - 0.5, -0.5), xlim=(low, high), xticks=(-20, 0, 20))
         panel.set_title(name, loc="left", fontsize=11.5, weight="bold")
         panel.grid(visible=False)
         panel.tick_params(axis="y", length=0)
@@ -155,6 +162,11 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     fig, plot = page_and_plot(4.0, ylabel="points over the bare model")
     last = len(right) - 1
     names = gains["control"].unique()
+    ends_at = gains.groupby("control", sort=False)["gain"].last().sort_values(ascending=False)
+    beside = {}  # place of each name: its line's end, or below the name above
+    place = np.inf
+    for name, end in ends_at.items():
+        place = beside[name] = min(end, place - 3.5)
     for shift, name in zip(np.linspace(-0.09, 0.09, len(names)), names, strict=True):
         colour = RIVALS.get(name, NOISE)
         rows = gains[gains["control"] == name]
@@ -162,7 +174,7 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
         places = rows["strength"] + shift  # else the marks lie on each other
         plot.errorbar(places, rows["gain"], yerr=ends, color=colour, marker="o", markersize=5)
         end = rows["gain"].iloc[-1]
-        plot.text(last + 0.2, end, f"{name}\n{signed(end)}", color=colour, va="center")
+        plot.text(last + 0.2, beside[name], f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
     plot.text(last + 0.05, 0.2, "bare model", ha="right")
     levels = ["clean", *map(str, range(1, last + 1))]
@@ -185,14 +197,17 @@ def persons(
     """
     fig = page(3.2)
     x, y = np.concatenate(list(places.values())).T
-    panels = fig.subplots(1, len(places), sharey=True)
-    for plot, (law, of_words), colour in zip(panels, places.items(), (INK, OURS), strict=True):
+    (panels,) = fig.subplots(1, len(places), sharey=True, squeeze=False)
+    for plot, (law, of_words) in zip(panels, places.items(), strict=True):
+        colour = INK if law == "bare model" else OURS
         plot.plot(*of_words.T, "o", color=colour, markersize=11, alpha=0.75)
         if np.ptp(of_words, axis=0).max() < 1:  # then one point, with both names
             plot.text(*(of_words.mean(0) + (0, 1)), " and ".join(words), ha="center")
         else:
+            near = np.ptp(of_words[:, 0]) < 4  # then the names go to either side
             for word, place in zip(words, of_words, strict=True):
-                plot.text(place[0], place[1] + 1, word, ha="center")
+                side = "right" if place[0] == of_words[:, 0].min() else "left"
+                plot.text(place[0], place[1] + 1, word, ha=side if near else "center")
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
         text = f"chance of contradiction:\n{chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
@@ -225,6 +240,7 @@ def steerings(gains: pd.DataFrame, harm: float = 0.1) -> Figure:
         plot.annotate(name, end, (8, 0), **look)
     plot.axvline(harm, zorder=0, linestyle="--", **LEVEL)
     plot.text(harm + 0.02, 10.2, f"harm {harm:g}, as in the first picture", va="center")
-    plot.set(xlim=(-0.03, 1.14), ylim=(-0.4, 10.8), xticks=(0, 0.5, 1))
+    xlim = reach((-0.03, 1.14), gains["loss"])
+    plot.set(xlim=xlim, ylim=reach((-0.4, 10.8), gains[["low", "high"]]), xticks=(0, 0.5, 1))
     plot.grid(visible=False)
     return fig
