@@ -25,7 +25,6 @@ def accuracies(
     rows: pd.DataFrame,
     panels: Mapping[str, str],
     limits: tuple[float, float] | None = None,
-    label: str = "accuracy, %: to the right is better",
     adaptive: Sequence[str] = (),
 ) -> Figure:
     """Accuracy with the interval of its gain, a set a panel; the bare model a line.
@@ -77,7 +76,7 @@ def accuracies(
         plots[0].text(last["bare"] + last["push"], len(names) - 0.7, "  random", **words)
     plots[0].set_ylim(len(names) + 0.45, -0.6)
     plots[0].set_yticks(range(len(names)), [n.replace(", ", "\n") for n in names], fontsize=WORDS)
-    fig.supxlabel(label, fontsize=WORDS)
+    fig.supxlabel("accuracy, %: to the right is better", fontsize=WORDS)
     return fig
 
 
@@ -174,15 +173,17 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 
 # --- Table 4: formula or search -----------------------------------------------------------------
 
-STYLES = {"formula": "o-", "PMP": "D--"}
-BESIDE = {  # of the words at the ends of a line: points from their mark, by threshold
+STYLES = {"formula": "o-", "formula × 0.72": "o:", "PMP": "D--"}
+LEFT, RIGHT, ABOVE, BELOW = (-19, -3.5), (19, -3.5), (0, 6), (0, -15)
+BESIDE = {  # middles of words, in points from a mark: thresholds, and the name (from its threshold)
     "paper": {
-        "formula": {99: (7, 1), 85: (7, -6)},
-        "PMP": {99: (7, -9), 85: (2, -15)},
+        "formula": ({99: (23, -3), 95: ABOVE, 90: RIGHT, 85: RIGHT}, (90, -30, 3)),
+        "PMP": ({99: (21, -4), 95: (34, -2), 90: BELOW, 85: BELOW}, (85, 0, -30)),
     },
     "ours": {
-        "formula": {99: (-30, -8), 85: (-10, -16)},
-        "PMP": {99: (7, -4), 85: (7, 0)},
+        "formula": ({99: LEFT, 95: LEFT, 90: (-17, 4), 85: BELOW}, (85, -30, 8)),
+        "formula × 0.72": ({99: (26, -4), 95: (14, 6), 90: RIGHT, 85: RIGHT}, (99, 53, -18)),
+        "PMP": ({99: (23, -4), 95: LEFT, 90: LEFT, 85: (31, -4)}, (99, -57, -4)),
     },
 }
 
@@ -190,25 +191,31 @@ BESIDE = {  # of the words at the ends of a line: points from their mark, by thr
 def clean_and_attacked(cells: pd.DataFrame) -> Figure:
     """Accuracy under attack against accuracy on clean text, a model a panel, a control a line.
 
-    cells: a row a threshold, index (model, control, threshold), columns clean and attacked.
+    cells: a row a threshold, index (model, control, threshold), columns clean and attacked. A line
+    is called as its control; "no control" is the bare model.
     """
     models = list(cells.index.unique("model"))
-    fig = Figure(figsize=(WIDTH, 3.7), layout="constrained")
-    plots = fig.subplots(1, len(models), sharex=True, sharey=True)
+    fig = Figure(figsize=(WIDTH, 6.3), layout="constrained")
+    plots = fig.subplots(len(models), 1, sharex=True, height_ratios=(24, 36))
     for plot, model in zip(plots, models, strict=True):
         who, colour = ("ours", OURS) if "ours" in model else ("paper", PAPER)
-        for control, places in BESIDE[who].items():
-            line = cells.loc[model, control]
-            look = dict(color=colour, markersize=5.5, label=control)
-            plot.plot(line["clean"], line["attacked"], STYLES[control], **look)
-            for threshold, place in places.items():
-                words = dict(color=colour, textcoords="offset points", fontsize=SMALL)
-                plot.annotate(f"{threshold} %", line.loc[threshold], place, **words)
-        _lines_of_bare(plot, *cells.loc[model, "no control"].iloc[0], 52)
+        of_model = cells.loc[model]
+        for control in of_model.index.unique("control").drop("no control"):
+            line, kind = of_model.loc[control], control.split(",")[0]  # "PMP, running cost"
+            plot.plot(line["clean"], line["attacked"], STYLES[kind], color=colour, markersize=5)
+            words = dict(color=colour, ha="center", textcoords="offset points")
+            places, (at, *place) = BESIDE[who][kind]
+            plot.annotate(control, line.loc[at], place, fontsize=WORDS, **words)
+            for at, place in places.items():
+                plot.annotate(f"{at} %", line.loc[at], place, fontsize=SMALL, **words)
+        clean, attacked = of_model.loc["no control"].iloc[0]
+        plot.axvline(clean, **BARE)
+        plot.axhline(attacked, **BARE)
+        plot.text(52, attacked - 0.4, "bare model", color=INK, fontsize=SMALL, va="top")
+        plot.grid(visible=False)
         plot.set_title(model, fontsize=WORDS, loc="left")
-        place = dict(loc="lower left", bbox_to_anchor=(0, 0.13))
-        plot.legend(**place, fontsize=SMALL, frameon=False, handlelength=2.4)
-    plots[0].set(ylim=(17, 57), xlim=(30, 100))
+    plots[0].set(ylim=(34, 58), xlim=(min(36, cells["clean"].min() - 6), 98))
+    plots[1].set(ylim=(19, 55))
     _name_axes(fig)
     return fig
 
@@ -251,14 +258,6 @@ def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, fl
     plot.set(xlim=(left, 83.2), ylim=(19, max(50, points["attacked"].max() + 3)))
     _name_axes(fig)
     return fig
-
-
-def _lines_of_bare(plot, clean: float, attacked: float, left: float) -> None:
-    """The bare model's two accuracies as lines, named below the level one."""
-    plot.axvline(clean, **BARE)
-    plot.axhline(attacked, **BARE)
-    plot.text(left, attacked - 0.4, "bare model", color=INK, fontsize=SMALL, va="top")
-    plot.grid(visible=False)
 
 
 def _name_axes(fig: Figure) -> None:
