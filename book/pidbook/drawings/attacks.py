@@ -32,7 +32,7 @@ def steps(
 ) -> Figure:
     """Probabilities of the three answers as written and after each replaced word.
 
-    Each of tried has attack, questions, changes (old and new word), probabilities (steps, 3).
+    Each of tried has attack, questions, status, changes (old and new word), probabilities (steps, 3).
     """
     right = int(pair["label"])
     fig, plot = page_and_plot(5.9, xlim=(0, 1), xlabel="probability: right grey, wrong red")
@@ -41,6 +41,10 @@ def steps(
     y = 1.0
     for attack in tried:
         heading = f"{attack['attack']}: {attack['questions']} questions"
+        if attack["status"] == "skipped":
+            heading = f"{attack['attack']}: skipped, the answer is wrong as written"
+        elif attack["status"] == "failed":
+            heading += ", failed"
         plot.text(0.01, y + 0.05, heading, va="center", weight="bold", fontsize=11)
         y += 0.8
         for k, (old, new) in enumerate(attack["changes"]):
@@ -93,9 +97,10 @@ def _row(attack: str, step: str, probabilities: Sequence[float]) -> dict:
 # --- How many words are replaced ------------------------------------------------------------------
 
 
-def words_replaced(shares: Mapping[str, Sequence[float]]) -> Figure:
+def words_replaced(shares: Mapping[str, Sequence[float]], data: str) -> Figure:
     """Attack to shares of its successes, %: one replaced word, two, three or more."""
-    fig, plot = page_and_plot(2.9, xlim=(0, 100), xlabel="share of the pairs that it turned, %")
+    pairs = data if data == "captions" else f"pairs of {data}"
+    fig, plot = page_and_plot(2.9, xlim=(0, 100), xlabel=f"share of the {pairs} that it turned, %")
     names = ("one word", "two", "more")
     for y, parts in enumerate(shares.values()):
         left = 0.0
@@ -128,9 +133,9 @@ def words_replaced_table(
 # --- Accuracy under attack ----------------------------------------------------------------------
 
 
-def accuracy(paper: pd.DataFrame, ours: Mapping[str, float]) -> Figure:
+def accuracy(paper: pd.DataFrame, ours: Mapping[str, float], data: str) -> Figure:
     """Accuracy of models without control, %: the paper's (attack by model) and ours, by attack."""
-    fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel="accuracy without control, %")
+    fig, plot = page_and_plot(3.9, xlim=(0, 100), xlabel=f"accuracy on {data} without control, %")
     for y, (attack, mine) in enumerate(ours.items()):
         printed = paper.loc[attack]
         hollow = dict(color=PAPER, markerfacecolor="none", linestyle="", markeredgewidth=1.8)
