@@ -159,13 +159,15 @@ def _keys(fig: Figure, names: Sequence[str]) -> None:
 
 
 def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
-    """The gains, and the word for each."""
+    """The gains, and whether they are shown."""
+    words = {"gain": "gain shown", "loss": "loss shown"}
     rows = []
     for name, members in groups.items():
         for row in members:
             shown = {"pairs": name.split("\n(")[0].replace("\n", " "), "control": row["control"]}
             shown |= {"without, %": row["without"], "with, %": row["with"], "gain": row["gain"]}
-            rows.append(shown | {"low": row["low"], "high": row["high"], "answer": row["answer"]})
+            said = words.get(row["answer"], "not shown")
+            rows.append(shown | {"low": row["low"], "high": row["high"], "change": said})
     return table(rows, "Right answers, gains in points, 95 % intervals", 1, folded=True)
 
 
