@@ -84,14 +84,6 @@ def _sets(fig: Figure, shares: pd.DataFrame) -> Iterator[tuple[Axes, str]]:
     return zip(plots, names, strict=True)
 
 
-def _set_reach(plot: Axes, shares: pd.DataFrame, xlim: tuple[float, float], tick: float) -> None:
-    """Limits of the shares, with ticks at -tick, 0 and tick unless a share lies beyond."""
-    wide = reach(xlim, shares[["low", "high"]])
-    plot.set_xlim(wide)
-    if wide == xlim:
-        plot.set_xticks([-tick, 0, tick])
-
-
 def won_back(shares: pd.DataFrame) -> Figure:
     """Share won back; columns data, name, share, low, high.
 
@@ -108,7 +100,8 @@ def won_back(shares: pd.DataFrame) -> Figure:
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.set_yticks(range(len(rows)), [_broken(name) for name in rows["name"]])
         plot.set(title=data, ylim=(len(rows) - 0.5, -0.5))
-        _set_reach(plot, shares, (-100, 100), 50)
+        plot.set_xlim(reach((-100, 100), shares[["low", "high"]]))
+        plot.locator_params(axis="x", nbins=4, prune="both")
         plot.grid(axis="y", visible=False)
         plot.spines["left"].set_visible(False)
         plot.tick_params(axis="y", length=0)
@@ -161,7 +154,8 @@ def by_kind(shares: pd.DataFrame) -> Figure:
         plot.axvline(0, color=INK, linewidth=0.8)
         plot.set_yticks(range(len(kinds)), [_broken(kind) for kind in kinds])
         plot.set(title=data, ylim=(len(kinds) - 0.5, -0.5))
-        _set_reach(plot, shares, (-40, 50), 25)
+        plot.set_xlim(reach((-40, 50), shares[["low", "high"]]))
+        plot.locator_params(axis="x", nbins=4, prune="both")
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
     fig.supxlabel(XLABEL, x=0.58, fontsize="medium", color=INK)

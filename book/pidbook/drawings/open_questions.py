@@ -74,10 +74,10 @@ def cheap_control(prices: Sequence[float], shares: Mapping[str, Sequence[float]]
     fig, plot = page_and_plot(3.7, xlabel="price c of a push", ylabel="share removed")
     looks = {"orthogonal blocks": (INK, "s", 5, INK), "measured blocks": (OURS, "o", 11, "none")}
     order = np.argsort(prices)
-    prices = np.asarray(prices)[order]
+    prices = np.array(prices)[order]
+    ordered = {name: np.array(share)[order] for name, share in shares.items()}
     place = np.inf  # of a name: its curve's end, or below the name above
-    sorted_shares = {name: np.asarray(share)[order] for name, share in shares.items()}
-    for name, share in sorted(sorted_shares.items(), key=lambda item: -item[1][-1]):
+    for name, share in sorted(ordered.items(), key=lambda item: -item[1][-1]):
         colour, mark, size, face = looks.get(name, (NOISE, "^", 7, "none"))
         how = dict(color=colour, linewidth=2, markersize=size, markerfacecolor=face)
         plot.plot(prices, share, f"{mark}-", **how)
@@ -161,20 +161,17 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
     """
     fig, plot = page_and_plot(4.0, ylabel="points over the bare model")
     last = len(right) - 1
-    names = gains["control"].unique()
-    ends_at = gains.groupby("control", sort=False)["gain"].last().sort_values(ascending=False)
-    beside = {}  # place of each name: its line's end, or below the name above
-    place = np.inf
-    for name, end in ends_at.items():
-        place = beside[name] = min(end, place - 3.5)
-    for shift, name in zip(np.linspace(-0.09, 0.09, len(names)), names, strict=True):
+    by_end = gains.groupby("control")["gain"].last().sort_values(ascending=False)
+    place = np.inf  # of a name: its line's end, or below the name above
+    shifts = np.linspace(-0.09, 0.09, len(by_end))
+    for shift, (name, end) in zip(shifts, by_end.items(), strict=True):
         colour = RIVALS.get(name, NOISE)
         rows = gains[gains["control"] == name]
         ends = [rows["gain"] - rows["low"], rows["high"] - rows["gain"]]
         places = rows["strength"] + shift  # else the marks lie on each other
         plot.errorbar(places, rows["gain"], yerr=ends, color=colour, marker="o", markersize=5)
-        end = rows["gain"].iloc[-1]
-        plot.text(last + 0.2, beside[name], f"{name}\n{signed(end)}", color=colour, va="center")
+        place = min(end, place - 3.5)
+        plot.text(last + 0.2, place, f"{name}\n{signed(end)}", color=colour, va="center")
     plot.plot((-0.2, last + 0.1), (0, 0), "--", **LEVEL)
     plot.text(last + 0.05, 0.2, "bare model", ha="right")
     levels = ["clean", *map(str, range(1, last + 1))]
