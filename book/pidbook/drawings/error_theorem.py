@@ -73,8 +73,11 @@ def _undone(plot: Axes, clean: np.ndarray, free: np.ndarray, undone: np.ndarray)
     x, heights = undone[0, 0] + 0.11, undone[:, 1]
     start = f"start: {heights[0]:.2f} above\nthe line; without\ncontrol it stays"
     plot.text(x, heights[0] + 0.06, start, va="top")
-    plot.text(x, heights[1], f"after 1 layer: {heights[1]:.2f}", va="center")
-    plot.text(x, heights[2], f"after 2: {heights[2]:.2f}", va="center")
+    free_above, free_below = heights[0] - 0.4, 0.2  # between the words at the start and at the end
+    for t, words in ((1, "after 1 layer"), (2, "after 2")):
+        if free_below < heights[t] < free_above:
+            plot.text(x, heights[t], f"{words}: {heights[t]:.2f}", va="center")
+            free_above = heights[t] - 0.1
     leader = dict(arrowstyle="-", color=INK, linewidth=0.8)
     end = f"after {last}: {heights[last]:.2f}"
     plot.annotate(end, undone[last], (x + 0.19, 0.13), va="center", arrowprops=leader)

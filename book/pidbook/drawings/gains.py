@@ -73,7 +73,8 @@ def two_layers(
         plot.text(*(0.6 * x + beside), "arrives", ha="center", va="center")
         plot.text(*((x + v) / 2 + (0.06, 0.04)), "control", color=OURS, va="bottom")
         # between arrow and line; beyond the line where it is near
-        middle = 0.75 * v if across[t] @ v > 0.3 else 0.75 * (along[t] @ v) * along[t]
+        near = 0.75 if t else 0.3  # left of the words "clean states"
+        middle = 0.75 * v if across[t] @ v > 0.3 else near * (along[t] @ v) * along[t]
         away = -8 * across[t]
         sides = dict(ha="left" if away[0] > 0 else "right", va="top" if away[1] < 0 else "bottom")
         where = dict(xytext=away, textcoords="offset points")

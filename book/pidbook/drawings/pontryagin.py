@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, reach, table
+from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, name_ends, reach, table
 
 # --- Plans after some sweeps --------------------------------------------------------------------
 
@@ -19,10 +19,12 @@ def plans(paths: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
     """The disturbance that each layer sees after some gradient steps; the best pushes, (T,)."""
     fig = Figure(figsize=(5.6, 4.9), layout="constrained")
     upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
+    highest = max(path.max() for path in paths.values())
+    upper.set(title="the search", ylim=reach((0, 1.1 * highest), *paths.values()))
     _paths(upper, paths, best, OURS)
-    upper.set(title="the search", ylim=(0, 1.1 * max(path.max() for path in paths.values())))
     upper.tick_params(labelbottom=True)
-    upper.text(3.9, 0.4, "best", color=INK, ha="right", va="top")
+    k = min(4, len(best) - 1)
+    upper.text(k - 0.1, best[k] - 0.02, "best", color=INK, ha="right", va="top")
     layers = range(len(pushes))
     lower.bar(layers, pushes, color=INK, alpha=0.6)
     lower.set(title="the best plan", xlabel="layer", ylabel="push")
@@ -35,20 +37,19 @@ def basic(paths: Paths, best: np.ndarray) -> Figure:
     """The disturbance that each layer sees after some sweeps of the basic recipe."""
     fig = Figure(figsize=(5.6, 3.2), layout="constrained")
     plot = fig.add_subplot(xlabel="layer", xlim=(-0.5, len(best) - 0.5), xticks=range(len(best)))
-    _paths(plot, paths, best, ATTACKER)
-    plot.text(len(best) - 0.3, 0.05, "best", color=INK, va="center")
+    _paths(plot, paths, best, ATTACKER, name="best")
     return fig
 
 
-def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str) -> None:
+def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str, name: str = "_best") -> None:
     """Paths by number of sweeps, the later the darker, on the broad path of the best plan."""
     layers = range(len(best))
-    plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4)
+    plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4, label=name)
     words = {0: "no push", 1: "1 sweep"}
     for (sweeps, path), shade in zip(paths.items(), np.linspace(0.4, 1, len(paths)), strict=True):
-        plot.plot(layers, path, color=ink, alpha=shade)
         label = words.get(sweeps, f"{sweeps} sweeps")
-        plot.text(len(best) - 0.3, path[-1], label, color=INK, va="center")
+        plot.plot(layers, path, color=ink, alpha=shade, label=label)
+    name_ends(plot)
     plot.set_ylabel("disturbance seen")
 
 
@@ -181,7 +182,10 @@ def maximum(
 ) -> Figure:
     """Cost and Hamiltonian over the first control, (n,) each; valleys: their places, best first."""
     if len(valleys) != 2:
-        raise ValueError(f"the cost has {len(valleys)} valleys, and the picture shows two")
+        raise ValueError(
+            f"number of valleys of the cost: {len(valleys)}; the picture needs two, "
+            "as with the layer's size near 4.9"
+        )
     best, second = valleys
     top = hamiltonian.argmax()
     wide = slice(best - 700, best + 4300)
@@ -240,8 +244,8 @@ def _close_up(plot: Axes, grid: np.ndarray, values: np.ndarray, k: int) -> None:
 def residual(costs: np.ndarray, ignored: float, along: float, shown: int = 25) -> Figure:
     """What sweeps and two feedbacks cost beyond the last sweep, in %."""
     if min(ignored, along) <= costs[-1]:
-        sweeps = len(costs) - 1
-        raise ValueError(f"{sweeps} sweeps still cost more than a feedback; take more of them")
+        words = f"after {len(costs) - 1} sweeps the plans still cost more than a feedback"
+        raise ValueError(f"{words}; take more sweeps, or a smaller step")
     fig = Figure(figsize=(5.6, 3.4), layout="constrained")
     plot = fig.add_subplot(xlabel="sweeps", ylabel="excess cost, %", yscale="log")
     excess = 100 * (costs / costs[-1] - 1)

@@ -44,7 +44,10 @@ def spectra(
     held: np.ndarray, ranks: Sequence[int], threshold: float, shown: Sequence[int]
 ) -> Figure:
     """Squared length left outside by directions kept; held (T + 1, d), ranks (T + 1,) at the threshold."""
-    width = held.shape[1]
+    states, width = held.shape
+    for t in shown:
+        if t not in range(states):
+            raise ValueError(f"there is no state {t!r} to draw; choose from 0 to {states - 1}")
     left = 100 * (1 - threshold)
     lowest = min(0.12, 0.12 * left)
     fig, plot = page_and_plot(4.0, xlim=(0, width), ylim=(lowest, 100), yscale="log")
@@ -53,10 +56,16 @@ def spectra(
     plot.text(3 * width / 4, 70, "more than half", color=INK, ha="center", va="center")
     plot.axhline(left, color=INK, linewidth=1.2)
     words = f"{100 * threshold:g} % held, {left:g} % left"
-    plot.text(5, left * 0.83, words, color=INK, va="top")
+    low = (
+        left < 5
+    )  # then the curves leave room beneath the level at the left, else above it at the right
+    if low:
+        plot.text(5, left * 0.83, words, color=INK, va="top")
+    else:
+        plot.text(width - 5, left * 1.1, words, color=INK, ha="right", va="bottom")
     few = np.linspace(0, 19.8)  # directions of a thin subspace, of equal shares
     plot.plot(few, 100 - 5 * few, ":", color=INK, linewidth=2)
-    plot.text(24, 1.5, "thin: 20 directions", color=INK, va="center")
+    plot.text(24, 1.5 if low else 0.25, "thin: 20 directions", color=INK, va="center")
     colour = PALETTE[2]
     for k, t in enumerate(shown):
         dash = DASHES[k % len(DASHES)]
@@ -73,6 +82,9 @@ def _names_of_dots(plot: Axes, ranks: Mapping[int, int], height: float, colour: 
     """A dot at each rank, with the state and the rank: the highest above, the others below."""
     ordered = sorted(ranks, key=lambda t: ranks[t])
     steps = {t: (-34 + 14 * k, -20 - 30 * k) for k, t in enumerate(ordered[:-1])}
+    for t, (_, down) in steps.items():  # a dot far at the left has its name at its right
+        if ranks[t] < plot.get_xlim()[1] / 4:
+            steps[t] = (6, down - 20)
     steps[ordered[-1]] = (28, 26)
     for t, step in steps.items():
         plot.plot(ranks[t], height, "o", color=colour, markersize=9)
@@ -125,7 +137,8 @@ def ranks_beside(shares: Terms, held: str) -> Figure:
     for panel, (model, terms) in zip(panels, shares.items(), strict=True):
         for name, line in terms.items():
             panel.plot(line, markersize=6, linewidth=2, label=name, **LOOKS[name])
-        title = model if "paper" in model or held == "99 %" else f"{model}, {held}"
+        title = model.replace(", ", ",\n")
+        title = title if "paper" in model or held == "99 %" else f"{title}, {held}"
         panel.set_title(title, fontsize=12, weight="bold")
         if "paper" in model:
             panel.axvspan(-1, len(terms["P"]), color=PAPER, alpha=0.14, linewidth=0)
@@ -155,7 +168,7 @@ def _by_state(numbers: Terms) -> list[dict]:
     rows = []
     for model, terms in numbers.items():
         for name, line in terms.items():
-            row = {"model": model.replace("\n", " "), "term": name}
+            row = {"model": model, "term": name}
             rows.append(row | {f"x{SUBSCRIPTS[t]}": float(number) for t, number in enumerate(line)})
     return rows
 
@@ -211,11 +224,11 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, contr
     return fig
 
 
-def typing_error_table(lengths: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]) -> Table:
-    """(tokens, projection) to lengths without and with the error, (T,) each, in % of the state's."""
+def typing_error_table(lengths: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Table:
+    """(tokens, projection) to lengths of the intact and the broken text, (T,) each, in % of the state's."""
     rows = []
-    for (tokens, name), (intact, broken) in lengths.items():
-        for text, line in (("intact", intact), ("broken", broken), ("ratio", broken / intact)):
+    for (tokens, name), of in lengths.items():
+        for text, line in (of | {"ratio": of["broken"] / of["intact"]}).items():
             row = {"tokens": tokens, "outside": name, "text": text}
             rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
     title = "Length outside, in % of the state's, without and with a typing error"
