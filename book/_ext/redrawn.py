@@ -118,7 +118,7 @@ def radars(plots: dict[str, list[dict]]) -> str:
         fig = Figure(figsize=(5.6, 7.4), layout="constrained")
         panels = fig.subplots(3, 2).flat
     for panel, (model, traces) in zip(panels, plots.items(), strict=False):
-        _radar(panel, traces, panel is fig.axes[len(plots) - 1])
+        _radar(panel, traces)
         panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
@@ -137,8 +137,8 @@ def radars(plots: dict[str, list[dict]]) -> str:
     return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}") + shown.html
 
 
-def _radar(panel, traces: list[dict], rings: bool) -> None:
-    """Outlines about a centre, the first corner on top, on two rings, named if `rings`."""
+def _radar(panel, traces: list[dict]) -> None:
+    """Outlines about a centre, the first corner on top, on two rings."""
     from pidbook.figures import ATTACKER, INK
 
     names = traces[0]["theta"]
@@ -147,8 +147,7 @@ def _radar(panel, traces: list[dict], rings: bool) -> None:
     for ring in (50, 100):
         panel.plot(*(ring * corners), color=INK, linewidth=0.4, alpha=0.6)
         lowest = ring * corners[:, 2:4].mean(axis=1)  # the middle of the edge below
-        if rings:
-            panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
+        panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
     for x, y in corners.T[:-1]:
         panel.plot([0, 100 * x], [0, 100 * y], color=INK, linewidth=0.4, alpha=0.6)
     for name, (x, y) in zip(names[:-1], corners.T, strict=False):
@@ -190,8 +189,10 @@ def chosen(spec: dict, names: list[str]) -> dict:
         dial["active"] = [step["label"] for step in dial["steps"]].index(name)
         place = place * len(dial["steps"]) + dial["active"]
     picture, data = spec["layout"]["meta"]["pictures"][place], []
-    for trace, r, colour in zip(spec["data"], picture["r"], picture["line.color"], strict=True):
-        data.append(trace | {"r": r, "line": trace["line"] | {"color": colour}})
+    shown = (picture[key] for key in ("r", "visible", "line.color"))
+    for trace, r, visible, colour in zip(spec["data"], *shown, strict=True):
+        line = trace["line"] | {"color": colour}
+        data.append(trace | {"r": r, "visible": visible, "line": line})
     return spec | {"data": data}
 
 

@@ -108,7 +108,8 @@ def radar_choice(
 
     def change(key: tuple[str, ...]) -> dict[str, list]:
         outlines = [frames[key].get(name, absent) for name in frames[first]]
-        return {"r": [[*values, values[0]] for values in outlines]}
+        measured = [name in frames[key] for name in frames[first]]  # others leave the legend, too
+        return {"r": [[*values, values[0]] for values in outlines], "visible": measured}
 
     fig = radar_plotly(axes, frames[first])
     fig.update_layout(
