@@ -161,6 +161,7 @@ def test_a_choice_may_lack_an_outline_that_the_first_has():
     pictures = radar_choice("abc", frames, ["model"]).layout.meta["pictures"]
     assert pictures[0]["r"][1] == [3, 2, 1, 3]
     assert pictures[1]["r"] == [[4, 5, 6, 4], [None] * 4]
+    assert [picture["visible"] for picture in pictures] == [[True, True], [True, False]]
 
 
 NAMES = ["DistilBERT", "RoBERTa-base", "BERT-large", "RoBERTa-large", "MiniLM (ours)"]
