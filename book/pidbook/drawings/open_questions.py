@@ -144,7 +144,9 @@ def course(courses: Mapping[str, np.ndarray], most: int) -> Figure:
         plot.plot(turned, color=colour, linewidth=2.4, linestyle=line)
         place = min(turned[-1], place - 8)
         plot.text(last + 1, place, f"{turned[-1]} {name}", color=colour, va="center")
-    plot.set(xlim=(0, 1.62 * last), ylim=(0, 125), xticks=range(0, last + 1, 12))
+    plot.set(
+        xlim=(0, 1.62 * last), ylim=(0, 125), xticks=range(0, last + 1, 12 if last > 12 else 2)
+    )
     plot.spines["bottom"].set_bounds(0, last)
     plot.xaxis.set_label_coords(0.31, -0.11)
     plot.grid(visible=False)
@@ -186,9 +188,12 @@ def strengths(gains: pd.DataFrame, right: Sequence[float]) -> Figure:
 
 
 def persons(
-    places: Mapping[str, np.ndarray], chances: Mapping[str, float], words: Sequence[str]
+    places: Mapping[str, np.ndarray],
+    chances: Mapping[str, float],
+    words: Sequence[str],
+    answer: str,
 ) -> Figure:
-    """Two words for persons along two directions; a panel a law, with the chance of contradiction.
+    """Two words for persons along two directions; a panel a law, with the chance of an answer.
 
     places: (2, 2) of each law, a row a word. chances: in %, of each law.
     """
@@ -206,7 +211,7 @@ def persons(
                 side = "right" if place[0] == of_words[:, 0].min() else "left"
                 plot.text(place[0], place[1] + 1, word, ha=side if near else "center")
         plot.set_title(law, color=colour, weight="bold", fontsize=12)
-        text = f"chance of contradiction:\n{chances[law]:.0f} %"
+        text = f"chance of {answer}:\n{chances[law]:.0f} %"
         plot.text(0, -3.6, text, ha="center", color=colour, fontsize=12)
         plot.set(xlim=reach((-8.5, 8.5), x), ylim=reach((-4.6, 4), y))
         plot.set(xticks=(-5, 0, 5), yticks=(-3, 0, 3))
