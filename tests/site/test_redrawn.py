@@ -183,7 +183,6 @@ def test_the_verdict_on_pmp():
     formula = {level: both(f"averaged {level} relaxed") for level in levels}
     pmp = {level: both(f"PMP {level} running") for level in levels}
     assert all(pmp[at][0] > formula[at][0] and pmp[at][1] < formula[at][1] for at in levels)
-    assert pmp[85][0] > formula[99][0] and pmp[85][1] > formula[99][1]
     shrunk = {level: both(f"shrunk {level} relaxed") for level in levels}
     assert all(shrunk[at][0] > formula[at][0] for at in levels)
     assert shrunk[85][1] > formula[85][1]

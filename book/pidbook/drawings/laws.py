@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, name_ends, signed
+from pidbook.figures.limits import reach
 
 WIDTH = 5.4  # inches: then letters of 9.5 points can be read on a telephone
 SMALL = 9.5  # points, the smallest letters
@@ -108,27 +109,35 @@ def pushes(
 
 
 def terms(shares: pd.DataFrame) -> Figure:
-    """Accuracy under each control as bars, a panel a row, the highest full (to 0.1); the bare model a line.
+    """Accuracy under each control as bars, a panel a row; the bare model a line.
 
-    shares: accuracy in %, a row a model, columns bare and the controls; the last two rows are ours.
+    The highest bar is full, if no other is level with it (to 0.1).
+
+    shares: accuracy in %, columns bare and the controls, rows the titles of the panels: the paper's
+    four models, then ours under attack and without, which stand apart on the right.
     """
     controls = [name for name in shares if name != "bare"]
-    fig = Figure(figsize=(WIDTH, 4.4), layout="constrained")
-    plots = fig.subplots(2, -(-len(shares) // 2), sharex=True, sharey=True).flat
-    for k, (plot, (title, of_model)) in enumerate(zip(plots, shares.iterrows(), strict=True)):
-        colour = OURS if k >= len(shares) - 2 else PAPER
+    fig = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    grid = fig.add_gridspec(2, 4, width_ratios=(1, 1, 0.05, 1))
+    places = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 3), (1, 3)]
+    for place, (title, of_model) in zip(places, shares.iterrows(), strict=True):
+        plot = fig.add_subplot(grid[place])
+        colour = OURS if place[1] == 3 else PAPER
         values = of_model[controls]
-        for x, value in enumerate(values):
-            alpha = 1 if round(value, 1) == round(values.max(), 1) else 0.4
-            plot.bar(x, value, 0.75, color=colour, alpha=alpha)
+        numbers = [f"{value:.1f}" for value in values]
+        for x, (value, number) in enumerate(zip(values, numbers, strict=True)):
+            alone = value == values.max() and numbers.count(number) == 1
+            plot.bar(x, value, 0.75, color=colour, alpha=1 if alone else 0.4)
             words = dict(color=colour, fontsize=SMALL, ha="center", va="bottom")
-            plot.text(x, max(value, of_model["bare"]) + 1, f"{value:.1f}", **words)
+            plot.text(x, max(value, of_model["bare"]) + 1, number, **words)
         plot.axhline(of_model["bare"], **(BARE | dict(zorder=3)))
         plot.set_title(title, fontsize=WORDS, color=colour)
         plot.grid(visible=False)
         plot.set_xticks(range(len(controls)), controls, fontsize=SMALL)
         plot.tick_params(axis="x", length=0)
-    fig.axes[0].set(ylim=(0, 95))
+        plot.set(ylim=(0, 95), yticks=(0, 25, 50, 75))
+        if place[1]:
+            plot.tick_params(axis="y", labelleft=False)
     fig.supxlabel("dashed line: bare model", fontsize=WORDS)
     fig.supylabel("accuracy, %: up is better", fontsize=WORDS)
     return fig
@@ -174,92 +183,84 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
 # --- Table 4: formula or search -----------------------------------------------------------------
 
 STYLES = {"formula": "o-", "formula × 0.72": "o:", "PMP": "D--"}
-LEFT, RIGHT, ABOVE, BELOW = (-19, -3.5), (19, -3.5), (0, 6), (0, -15)
-BESIDE = {  # middles of words, in points from a mark: thresholds, and the name (from its threshold)
-    "paper": {
-        "formula": ({99: (23, -3), 95: ABOVE, 90: RIGHT, 85: RIGHT}, (90, -30, 3)),
-        "PMP": ({99: (21, -4), 95: (34, -2), 90: BELOW, 85: BELOW}, (85, 0, -30)),
-    },
-    "ours": {
-        "formula": ({99: LEFT, 95: LEFT, 90: (-17, 4), 85: BELOW}, (85, -30, 8)),
-        "formula × 0.72": ({99: (26, -4), 95: (14, 6), 90: RIGHT, 85: RIGHT}, (99, 53, -18)),
-        "PMP": ({99: (23, -4), 95: LEFT, 90: LEFT, 85: (31, -4)}, (99, -57, -4)),
-    },
+ROWS = {  # columns: titles and the ends of their axes
+    "clean": ("accuracy on clean text, %", (30, 98)),
+    "attacked": ("accuracy under attack, %", (14, 59)),
 }
 
 
-def clean_and_attacked(cells: pd.DataFrame) -> Figure:
-    """Accuracy under attack against accuracy on clean text, a model a panel, a control a line.
+def by_threshold(cells: pd.DataFrame) -> Figure:
+    """Accuracy against the threshold, a model a column, a control a line, the bare model one across.
 
-    cells: a row a threshold, index (model, control, threshold), columns clean and attacked. A line
-    is called as its control; "no control" is the bare model.
+    cells: a row a threshold, index (model, control, threshold), columns clean and attacked, a row
+    of panels each. A line is called as its control; "no control" is the bare model.
     """
     models = list(cells.index.unique("model"))
-    fig = Figure(figsize=(WIDTH, 6.3), layout="constrained")
-    plots = fig.subplots(len(models), 1, sharex=True, height_ratios=(24, 36))
-    for plot, model in zip(plots, models, strict=True):
-        who, colour = ("ours", OURS) if "ours" in model else ("paper", PAPER)
+    fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    plots = fig.subplots(len(ROWS), len(models), sharex=True, sharey="row", squeeze=False)
+    for column, model in enumerate(models):
+        colour = OURS if "ours" in model else PAPER
         of_model = cells.loc[model]
-        for control in of_model.index.unique("control").drop("no control"):
-            line, kind = of_model.loc[control], control.split(",")[0]  # "PMP, running cost"
-            plot.plot(line["clean"], line["attacked"], STYLES[kind], color=colour, markersize=5)
-            words = dict(color=colour, ha="center", textcoords="offset points")
-            places, (at, *place) = BESIDE[who][kind]
-            plot.annotate(control, line.loc[at], place, fontsize=WORDS, **words)
-            for at, place in places.items():
-                plot.annotate(f"{at} %", line.loc[at], place, fontsize=SMALL, **words)
-        clean, attacked = of_model.loc["no control"].iloc[0]
-        plot.axvline(clean, **BARE)
-        plot.axhline(attacked, **BARE)
-        plot.text(52, attacked - 0.4, "bare model", color=INK, fontsize=SMALL, va="top")
-        plot.grid(visible=False)
-        plot.set_title(model, fontsize=WORDS, loc="left")
-    plots[0].set(ylim=(34, 58), xlim=(min(36, cells["clean"].min() - 6), 98))
-    plots[1].set(ylim=(19, 55))
-    _name_axes(fig)
+        controls = list(of_model.index.unique("control").drop("no control"))
+        kinds = [control.split(",")[0] for control in controls]  # "PMP, running cost"
+        least = 0.135 if len(set(kinds)) == len(kinds) else 0.18  # names of two lines need more
+        for plot, (key, (title, limits)) in zip(plots[:, column], ROWS.items(), strict=True):
+            for control, kind in zip(controls, kinds, strict=True):
+                line = of_model.loc[control, key]
+                name = kind if kinds.count(kind) == 1 else control
+                name = name.replace(" ×", "\n×").replace(", ", ",\n").replace(" cost", "")
+                plot.plot(line, STYLES[kind], color=colour, markersize=5, label=name)
+            plot.set_ylim(reach(limits, cells[key]))
+            name_ends(plot, least)
+            bare = of_model.loc["no control", key].iloc[0]
+            plot.axhline(bare, **BARE)
+            above = key == "clean"
+            words = dict(color=INK, fontsize=SMALL, va="bottom" if above else "top")
+            plot.text(99, bare + (0.8 if above else -0.8), "bare model", **words)
+            plot.grid(visible=False)
+            if column == 0:
+                plot.set_ylabel(title, fontsize=WORDS)
+        plots[0, column].set_title(model.replace(", ", ",\n"), fontsize=WORDS, color=colour)
+    thresholds = sorted(cells.index.unique("threshold"))
+    plots[0, 0].set(xlim=(thresholds[-1] + 0.7, thresholds[0] - 0.7), xticks=thresholds)
+    fig.supxlabel("threshold, %: subspaces shrink →", fontsize=WORDS)
     return fig
 
 
-def equal_clean(points: pd.DataFrame, pairs: pd.DataFrame, bare: tuple[float, float]) -> Figure:
-    """Formula and PMP at thresholds and prices; those of equal clean accuracy are joined and named.
+def equal_clean(pairs: pd.DataFrame) -> Figure:
+    """Accuracy under attack of PMP and a formula that are equal on clean text, such a pair a row.
 
-    points: columns control, clean and attacked (accuracies in %). pairs: columns clean, formula and
-    attacked (of PMP), gain (PMP less formula), threshold and c of PMP, its_threshold and its_c of
-    the formula. bare: clean and attacked, of the bare model. Only points right of 74 % are drawn,
-    or of the first pair.
+    pairs: columns clean, formula and attacked (of PMP), in %, gain (PMP less formula), low and high
+    in points, threshold and c of PMP, its_threshold and its_c of the formula.
     """
-    left = min(74, pairs["clean"].min() - 2)
-    points = points[points["clean"] > left]
-    fig = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 1.1 + 0.75 * len(pairs)), layout="constrained")
     plot = fig.subplots()
-    for control, look in {"formula": "o", "PMP": "D"}.items():
-        of = points[points["control"] == control]
-        fill = OURS if control == "formula" else "none"
-        style = dict(color=OURS, markerfacecolor=fill, markersize=7, markeredgewidth=1.5)
-        plot.plot(of["clean"], of["attacked"], look, label=control, **style)
-    last = pairs["clean"].max()
-    for row in pairs.itertuples():
-        plot.plot([row.clean] * 2, [row.formula, row.attacked], color=OURS, linewidth=1.2, zorder=0)
-        side, shift = ("left", 0.2) if row.clean == last else ("right", -0.2)
-        words = dict(color=OURS, ha=side)
-        middle = (row.formula + row.attacked) / 2
-        plot.text(row.clean + shift, middle, signed(row.gain), fontsize=WORDS, va="center", **words)
-        ends = {row.formula: (row.its_threshold, row.its_c), row.attacked: (row.threshold, row.c)}
-        for y, (threshold, price) in ends.items():
-            name = f"{threshold} %\nc = {price}"
-            down, level = (0.3, "center") if y == row.formula else (1.5, "top")
-            plot.text(row.clean + shift, y - down, name, fontsize=SMALL, va=level, **words)
-    clean, attacked = bare
-    plot.plot(clean, attacked, "s", color=INK, markersize=7)
-    words = dict(color=INK, fontsize=SMALL, ha="right", va="center")
-    plot.text(clean - 0.2, attacked, "bare model", **words)
-    plot.legend(loc="lower left", fontsize=WORDS, frameon=False)
-    plot.grid(visible=False)
-    plot.set(xlim=(left, 83.2), ylim=(19, max(50, points["attacked"].max() + 3)))
-    _name_axes(fig)
+    words = dict(color=OURS, fontsize=SMALL, va="center", textcoords="offset points")
+    for y, row in enumerate(pairs.itertuples()):
+        line = dict(arrowstyle="-", color=OURS, linewidth=1.2, shrinkA=5, shrinkB=5)
+        plot.annotate("", (row.formula, y), (row.attacked, y), arrowprops=line)
+        ends = [
+            (row.attacked, "D", "none", f"PMP\n{row.threshold} %, c = {row.c}"),
+            (row.formula, "o", OURS, f"formula\n{row.its_threshold} %, c = {row.its_c}"),
+        ]
+        for (x, marker, fill, name), side in zip(sorted(ends), (-1, 1), strict=True):
+            style = dict(color=OURS, markerfacecolor=fill, markersize=7, markeredgewidth=1.5)
+            plot.plot(x, y, marker, **style)
+            beside = "right" if side < 0 else "left"
+            plot.annotate(name, (x, y), (8 * side, 0), ha=beside, **words)
+        number = f"{signed(row.gain)}\n[{signed(row.low)}, {signed(row.high)}]"
+        look = dict(xycoords=("axes fraction", "data"), ha="left", annotation_clip=False)
+        plot.annotate(number, (1, y), (8, 0), **(words | look | dict(color=INK)))
+    look = dict(xycoords="axes fraction", fontsize=WORDS, va="bottom")
+    for x, side, title in ((0, "right", "right on\nclean text"), (1, "left", "PMP less\nformula")):
+        shift = dict(xytext=(8 if x else -2, 2), textcoords="offset points")
+        plot.annotate(title, (x, 1), ha=side, annotation_clip=False, **look, **shift)
+    both = pairs[["formula", "attacked"]].to_numpy()
+    span = both.max() - both.min()  # a share of it is room for the words
+    limits = both.min() - 0.75 * span, both.max() + 0.9 * span
+    plot.set(xlim=limits, ylim=(len(pairs) - 0.5, -0.5))
+    plot.set_yticks(range(len(pairs)), [f"{x:.1f} %" for x in pairs["clean"]], fontsize=WORDS)
+    plot.tick_params(axis="y", length=0)
+    plot.grid(axis="y", visible=False)
+    plot.set_xlabel("accuracy under attack, %: to the right is better", fontsize=WORDS)
     return fig
-
-
-def _name_axes(fig: Figure) -> None:
-    fig.supxlabel("accuracy on clean text, %: to the right is better", fontsize=WORDS)
-    fig.supylabel("accuracy under attack, %: up is better", fontsize=WORDS)
