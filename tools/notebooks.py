@@ -29,6 +29,8 @@ from sources import STAMP, stale, stamp
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 BYTES, PRINTED = 1_500_000, 12
 BLANK = re.compile(r"\.\.\.(?s:.*)^check\.\w+\(", re.M)  # the cell of an exercise
+# What a caption says last, where a figure shows something measured: model · data · attack
+MEASURED = re.compile(r"\[Measured: [^][]+( · [^][]+){1,2}\]\{\.measured\}$")
 PRIVATE = re.compile(r"(?<![\w.])/(?:home|root|tmp|usr|work|Users|opt)/[\w.-]+")
 
 
@@ -155,6 +157,9 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
                 found.append("figure without alt text (metadata mystnb.image.alt)")
             lacking = [k for k in ("name", "caption") if not mystnb.get("figure", {}).get(k)]
             found += [f"figure without {k} (metadata mystnb.figure.{k})" for k in lacking]
+            caption = mystnb.get("figure", {}).get("caption", "")
+            if "Measured:" in caption and not MEASURED.search(caption):
+                found.append("a caption ends [Measured: model · data · attack]{.measured}")
     return found
 
 

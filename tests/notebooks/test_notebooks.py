@@ -50,6 +50,14 @@ def test_names_of_figures_and_labels_are_unique_in_the_book():
 
 
 NAMED = {"name": "fig-a", "caption": "A."}
+
+
+def measured(caption):
+    """Metadata of a figure with this caption."""
+    figure = {"name": "fig-b", "caption": caption}
+    return {"mystnb": {"figure": figure, "image": {"alt": "A line that rises steadily."}}}
+
+
 DRAWN = {"mystnb": {"figure": NAMED, "image": {"alt": "A line that rises steadily."}}}
 
 
@@ -84,6 +92,8 @@ SPOILT = [
     (2, {"metadata": {"mystnb": {"figure": NAMED}}}, "without alt text"),
     (2, {"metadata": {"mystnb": {"figure": {"name": "fig-a"}}}}, "without caption"),
     (1, {"metadata": DRAWN}, "used twice"),
+    (2, {"metadata": measured("A. Measured: MiniLM.")}, "a caption ends [Measured: model"),
+    (2, {"metadata": measured("A. [Measured: MiniLM · SNLI]{.measured}")}, ""),
 ]
 
 

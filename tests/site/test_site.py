@@ -361,7 +361,9 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     same, passed = result["readings"]["swaps"]["SS"], lists["judged"]
     assert f"On {n:,} new pairs" in text
     lost = {key: (bare["clean"] & ~bare[key]).sum() for key in bare}
-    said = f"For {at_risk['read']} right answers of the bare model there is a swap that both readers"
+    said = (
+        f"For {at_risk['read']} right answers of the bare model there is a swap that both readers"
+    )
     assert f"{said} call the same, and only {lost['read']} of these answers flip" in text
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"call {same} of {passed:,} the same" in readme
