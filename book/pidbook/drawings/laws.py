@@ -240,7 +240,7 @@ def equal_clean(pairs: pd.DataFrame) -> Figure:
         line = dict(arrowstyle="-", color=OURS, linewidth=1.2, shrinkA=5, shrinkB=5)
         plot.annotate("", (row.formula, y), (row.attacked, y), arrowprops=line)
         ends = [
-            (row.attacked, "D", "none", f"PMP\n{row.threshold} %, c = {row.c}"),
+            (row.attacked, "D", OURS, f"PMP\n{row.threshold} %, c = {row.c}"),
             (row.formula, "o", OURS, f"formula\n{row.its_threshold} %, c = {row.its_c}"),
         ]
         for (x, marker, fill, name), side in zip(sorted(ends), (-1, 1), strict=True):
