@@ -102,7 +102,7 @@ def _defence(plot: Axes, gain: Mapping[str, Any], change: Mapping[str, Any]) -> 
     """A defence: its mark, two intervals, its name."""
     name, x, y = gain["defence"], gain["gain"], change["gain"]
     colour, shown = COLOURS.get(name, INK), gain["answer"] == "gain"
-    thin = dict(color=colour, linewidth=1.3, alpha=0.6)
+    thin = dict(color=colour, linewidth=1.8, alpha=0.85, zorder=3)
     plot.plot([gain["low"], gain["high"]], [y, y], **thin)
     plot.plot([x, x], [change["low"], change["high"]], **thin)
     _mark(plot, x, y, colour, shown)
@@ -228,7 +228,7 @@ def panels(gains: pd.DataFrame, beneath: Mapping[str, str] | None = None) -> Fig
 
 def _row(plot: Axes, y: int, row: Mapping[str, Any]) -> None:
     """A gain, its interval, and its number beside the panel, bold if it is shown."""
-    colour = COLOURS.get(row["defence"], INK)
+    colour = COLOURS.get(row["defence"].split(",")[0], INK)  # "trained push,\nA2T", too
     shown = row["answer"] in SHOWN
     plot.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2, alpha=0.7)
     _mark(plot, row["gain"], y, colour, shown)
