@@ -49,7 +49,7 @@ class ResultsCard(SphinxDirective):
         text = re.sub(r"(?<=[ \[])-(?=\d)", "−", text.replace("textfooler", "TextFooler"))
         text = re.sub(r"(?<=\d,) (?=[+−])|(?<=n) (?==)|(?<==) (?=\d)", "\u00a0", text)
         for word, kind in SIDES.items():  # of the third cell; the second may say "open", too
-            text = re.sub(rf"(\|[^|]+\|[^|]+\|) {word} \|", rf"\1 [{word}]{{.{kind}}} |", text)
+            text = re.sub(rf"(\|[^|\n]+\|[^|\n]+\|) {word} \|", rf"\1 [{word}]{{.{kind}}} |", text)
         decides = next(row for row in text.splitlines() if "sees it?" in row)
         text = text.replace(decides, re.sub(r"\| (.+?) (?=\|)", r"| **\1** ", decides))
         line = nodes.raw(text=box([name, CONTRAST], "make book"), format="html")

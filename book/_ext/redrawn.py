@@ -118,7 +118,7 @@ def radars(plots: dict[str, list[dict]]) -> str:
         fig = Figure(figsize=(5.6, 7.4), layout="constrained")
         panels = fig.subplots(3, 2).flat
     for panel, (model, traces) in zip(panels, plots.items(), strict=False):
-        _radar(panel, traces)
+        _radar(panel, traces, panel is fig.axes[len(plots) - 1])
         panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
@@ -137,8 +137,8 @@ def radars(plots: dict[str, list[dict]]) -> str:
     return as_box(fig, f"Radar plots of {len(plots)} models: {', '.join(plots)}") + shown.html
 
 
-def _radar(panel, traces: list[dict]) -> None:
-    """Outlines about a centre, the first corner on top, on two rings."""
+def _radar(panel, traces: list[dict], rings: bool) -> None:
+    """Outlines about a centre, the first corner on top; the outer ring is named, all if `rings`."""
     from pidbook.figures import ATTACKER, INK
 
     names = traces[0]["theta"]
@@ -147,12 +147,13 @@ def _radar(panel, traces: list[dict]) -> None:
     for ring in (50, 100):
         panel.plot(*(ring * corners), color=INK, linewidth=0.4, alpha=0.6)
         lowest = ring * corners[:, 2:4].mean(axis=1)  # the middle of the edge below
-        panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
+        if ring == 100 or rings:
+            panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
     for x, y in corners.T[:-1]:
         panel.plot([0, 100 * x], [0, 100 * y], color=INK, linewidth=0.4, alpha=0.6)
     for name, (x, y) in zip(names[:-1], corners.T, strict=False):
         look = dict(ha="center", va="bottom" if y > 0 else "top", fontsize=10.5)
-        panel.text(112 * x, 105 * y, name, **look)
+        panel.text(118 * x, 105 * y, name, **look)
     for trace in traces:
         if trace["r"][0] is None:  # not measured
             continue

@@ -68,7 +68,7 @@ def radar_plotly(axes: Sequence[str], series: Series) -> go.Figure:
                 angle=down,
                 tickangle=down,
                 tickvals=RINGS,
-                ticktext=[f"{ring:g} %" for ring in RINGS],
+                ticktext=["" if ring == RINGS[0] else f"{ring:g} %" for ring in RINGS],
                 tickfont_size=11,
             ),
             angularaxis=dict(direction="clockwise", rotation=90),
