@@ -46,7 +46,7 @@ def test_radar_plotly_closes_each_polygon_on_its_numbers():
         assert list(trace.theta) == [*AXES, AXES[0]]
     assert fig.data[0].line.dash != fig.data[1].line.dash  # told apart without colour too
     assert [t.line.color for t in fig.data] == [figures.INK, figures.OURS]  # no control, control
-    assert fig.layout.polar.radialaxis.ticktext == ("25 %", "50 %", "75 %", "100 %")
+    assert fig.layout.polar.radialaxis.ticktext == ("", "50 %", "75 %", "100 %")
     assert tuple(fig.layout.polar.radialaxis.range) == (0, 100)
 
 
