@@ -32,7 +32,8 @@ def steps(
 ) -> Figure:
     """Probabilities of the three answers as written and after each replaced word.
 
-    Each of tried has attack, questions, status, changes (old and new word), probabilities (steps, 3).
+    Each of tried has attack, questions, status, changes (old and new word) and probabilities,
+    (steps, 3).
     """
     right = int(pair["label"])
     fig, plot = page_and_plot(5.9, xlim=(0, 1), xlabel="probability: right grey, wrong red")

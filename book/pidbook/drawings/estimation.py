@@ -20,6 +20,7 @@ from pidbook.figures import (
     page_and_plot,
     reach,
     table,
+    verdict_words,
 )
 
 MAPS = {"observed": INK, "projected": OURS, "estimated": ESTIMATE}
@@ -160,14 +161,17 @@ def _keys(fig: Figure, names: Sequence[str]) -> None:
 
 def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
     """The gains, and whether they are shown."""
-    words = {"gain": "gain shown", "loss": "loss shown"}
     rows = []
     for name, members in groups.items():
         for row in members:
-            shown = {"pairs": name.split("\n(")[0].replace("\n", " "), "control": row["control"]}
-            shown |= {"without, %": row["without"], "with, %": row["with"], "gain": row["gain"]}
-            said = words.get(row["answer"], "not shown")
-            rows.append(shown | {"low": row["low"], "high": row["high"], "change": said})
+            cells = {"pairs": name.split("\n(")[0].replace("\n", " "), "control": row["control"]}
+            cells |= {"without, %": row["without"], "with, %": row["with"], "gain": row["gain"]}
+            cells |= {
+                "low": row["low"],
+                "high": row["high"],
+                "change": verdict_words(row["answer"]),
+            }
+            rows.append(cells)
     return table(rows, "Right answers, gains in points, 95 % intervals", 1, folded=True)
 
 

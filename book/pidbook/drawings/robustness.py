@@ -23,6 +23,7 @@ from pidbook.figures import (
     signed,
     table,
     tidy,
+    verdict_words,
     with_interval,
 )
 from pidlib.data import LABELS
@@ -234,18 +235,13 @@ def _models(accuracy: pd.DataFrame) -> list[dict[str, str]]:
     return rows
 
 
-def _verdict(answer: str) -> str:
-    """A verdict in the words of the chapter."""
-    return f"{answer} shown" if answer in ("gain", "loss") else "not shown"
-
-
 def gains_list(ours: pd.DataFrame, data: str, by: str = "training") -> Table:
     """Our gains, intervals and verdicts; the first column says of which training, or model."""
     rows = []
     for row in ours.itertuples():
         cells = {by: getattr(row, by), "text": row.text, "n": f"{int(row.n):,}"}
         cells["gain, points"] = with_interval(row.gain, row.low, row.high)
-        cells |= {"won": int(row.won), "lost": int(row.lost), "verdict": _verdict(row.answer)}
+        cells |= {"won": int(row.won), "lost": int(row.lost), "verdict": verdict_words(row.answer)}
         rows.append(cells)
     return table(rows, f"Our gains on {data}, with 95 % intervals", folded=True)
 
@@ -462,5 +458,5 @@ def headline_table(*gains: pd.DataFrame) -> Table:
         row = {"": cells[0].text}
         for name, of in zip(HEADLINE, cells, strict=True):
             row[name] = with_interval(of.gain, of.low, of.high)
-        rows.append(row | {"verdict, adaptive": _verdict(cells[-1].answer)})
+        rows.append(row | {"verdict, adaptive": verdict_words(cells[-1].answer)})
     return table(rows, "Gains in points, with 95 % intervals", folded=True)

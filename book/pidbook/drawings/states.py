@@ -56,9 +56,8 @@ def spectra(
     plot.text(3 * width / 4, 70, "more than half", color=INK, ha="center", va="center")
     plot.axhline(left, color=INK, linewidth=1.2)
     words = f"{100 * threshold:g} % held, {left:g} % left"
-    low = (
-        left < 5
-    )  # then the curves leave room beneath the level at the left, else above it at the right
+    # the curves leave room beneath a low level at the left, above another at the right
+    low = left < 5
     if low:
         plot.text(5, left * 0.83, words, color=INK, va="top")
     else:
@@ -225,7 +224,7 @@ def typing_error(intact: np.ndarray, broken: np.ndarray, rest: np.ndarray, contr
 
 
 def typing_error_table(lengths: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Table:
-    """(tokens, projection) to lengths of the intact and the broken text, (T,) each, in % of the state's."""
+    """(tokens, projection) to lengths of the intact and the broken text, (T,), in % of the state's."""
     rows = []
     for (tokens, name), of in lengths.items():
         for text, line in (of | {"ratio": of["broken"] / of["intact"]}).items():

@@ -37,5 +37,6 @@ from .tables import (
     gain_table as gain_table,
     signed as signed,
     table as table,
+    verdict_words as verdict_words,
     with_interval as with_interval,
 )

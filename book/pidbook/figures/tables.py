@@ -155,6 +155,11 @@ def with_interval(gain: float, low: float, high: float, digits: int = 1) -> str:
     return f"{signed(gain, digits)} [{signed(low, digits)}, {signed(high, digits)}]"
 
 
+def verdict_words(answer: str) -> str:
+    """A verdict in the words of the pages: a gain or loss is shown, or nothing is."""
+    return f"{answer} shown" if answer in ("gain", "loss") else "not shown"
+
+
 def gain_table(gains: Any, caption: str, columns: Mapping[str, str], digits: int = 1) -> Table:
     """Columns of a frame under new names, and its gain, low and high as one; folded."""
     rows = []
