@@ -9,8 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, name_ends, signed
-from pidbook.figures.limits import reach
+from pidbook.figures import ATTACKER, INK, NOISE, OURS, PAPER, name_ends
 
 WIDTH = 5.4  # inches: then letters of 9.5 points can be read on a telephone
 SMALL = 9.5  # points, the smallest letters
@@ -177,90 +176,4 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
         name_ends(plot, least=0.075)
     fig.supxlabel("price c of a push: to the right pushes are weaker", fontsize=WORDS)
     fig.supylabel("accuracy, %: up is better", fontsize=WORDS)
-    return fig
-
-
-# --- Table 4: formula or search -----------------------------------------------------------------
-
-STYLES = {"formula": "o-", "formula × 0.72": "o:", "PMP": "D--"}
-ROWS = {  # columns: titles and the ends of their axes
-    "clean": ("accuracy on clean text, %", (30, 98)),
-    "attacked": ("accuracy under attack, %", (14, 59)),
-}
-
-
-def by_threshold(cells: pd.DataFrame) -> Figure:
-    """Accuracy against the threshold, a model a column, a control a line, the bare model one across.
-
-    cells: a row a threshold, index (model, control, threshold), columns clean and attacked, a row
-    of panels each. A line is called as its control; "no control" is the bare model.
-    """
-    models = list(cells.index.unique("model"))
-    fig = Figure(figsize=(WIDTH, 5.6), layout="constrained")
-    plots = fig.subplots(len(ROWS), len(models), sharex=True, sharey="row", squeeze=False)
-    for column, model in enumerate(models):
-        colour = OURS if "ours" in model else PAPER
-        of_model = cells.loc[model]
-        controls = list(of_model.index.unique("control").drop("no control"))
-        kinds = [control.split(",")[0] for control in controls]  # "PMP, running cost"
-        least = 0.135 if len(set(kinds)) == len(kinds) else 0.18  # names of two lines need more
-        for plot, (key, (title, limits)) in zip(plots[:, column], ROWS.items(), strict=True):
-            for control, kind in zip(controls, kinds, strict=True):
-                line = of_model.loc[control, key]
-                name = kind if kinds.count(kind) == 1 else control
-                name = name.replace(" ×", "\n×").replace(", ", ",\n").replace(" cost", "")
-                plot.plot(line, STYLES[kind], color=colour, markersize=5, label=name)
-            plot.set_ylim(reach(limits, cells[key]))
-            name_ends(plot, least)
-            bare = of_model.loc["no control", key].iloc[0]
-            plot.axhline(bare, **BARE)
-            above = key == "clean"
-            words = dict(color=INK, fontsize=SMALL, va="bottom" if above else "top")
-            plot.text(99, bare + (0.8 if above else -0.8), "bare model", **words)
-            plot.grid(visible=False)
-            if column == 0:
-                plot.set_ylabel(title, fontsize=WORDS)
-        plots[0, column].set_title(model.replace(", ", ",\n"), fontsize=WORDS, color=colour)
-    thresholds = sorted(cells.index.unique("threshold"))
-    plots[0, 0].set(xlim=(thresholds[-1] + 0.7, thresholds[0] - 0.7), xticks=thresholds)
-    fig.supxlabel("threshold, %: subspaces shrink →", fontsize=WORDS)
-    return fig
-
-
-def equal_clean(pairs: pd.DataFrame) -> Figure:
-    """Accuracy under attack of PMP and a formula that are equal on clean text, such a pair a row.
-
-    pairs: columns clean, formula and attacked (of PMP), in %, gain (PMP less formula), low and high
-    in points, threshold and c of PMP, its_threshold and its_c of the formula.
-    """
-    fig = Figure(figsize=(WIDTH, 1.1 + 0.75 * len(pairs)), layout="constrained")
-    plot = fig.subplots()
-    words = dict(color=OURS, fontsize=SMALL, va="center", textcoords="offset points")
-    for y, row in enumerate(pairs.itertuples()):
-        line = dict(arrowstyle="-", color=OURS, linewidth=1.2, shrinkA=5, shrinkB=5)
-        plot.annotate("", (row.formula, y), (row.attacked, y), arrowprops=line)
-        ends = [
-            (row.attacked, "D", OURS, f"PMP\n{row.threshold} %, c = {row.c}"),
-            (row.formula, "o", OURS, f"formula\n{row.its_threshold} %, c = {row.its_c}"),
-        ]
-        for (x, marker, fill, name), side in zip(sorted(ends), (-1, 1), strict=True):
-            style = dict(color=OURS, markerfacecolor=fill, markersize=7, markeredgewidth=1.5)
-            plot.plot(x, y, marker, **style)
-            beside = "right" if side < 0 else "left"
-            plot.annotate(name, (x, y), (8 * side, 0), ha=beside, **words)
-        number = f"{signed(row.gain)}\n[{signed(row.low)}, {signed(row.high)}]"
-        look = dict(xycoords=("axes fraction", "data"), ha="left", annotation_clip=False)
-        plot.annotate(number, (1, y), (8, 0), **(words | look | dict(color=INK)))
-    look = dict(xycoords="axes fraction", fontsize=WORDS, va="bottom")
-    for x, side, title in ((0, "right", "right on\nclean text"), (1, "left", "PMP less\nformula")):
-        shift = dict(xytext=(8 if x else -2, 2), textcoords="offset points")
-        plot.annotate(title, (x, 1), ha=side, annotation_clip=False, **look, **shift)
-    both = pairs[["formula", "attacked"]].to_numpy()
-    span = both.max() - both.min()  # a share of it is room for the words
-    limits = both.min() - 0.75 * span, both.max() + 0.9 * span
-    plot.set(xlim=limits, ylim=(len(pairs) - 0.5, -0.5))
-    plot.set_yticks(range(len(pairs)), [f"{x:.1f} %" for x in pairs["clean"]], fontsize=WORDS)
-    plot.tick_params(axis="y", length=0)
-    plot.grid(axis="y", visible=False)
-    plot.set_xlabel("accuracy under attack, %: to the right is better", fontsize=WORDS)
     return fig
