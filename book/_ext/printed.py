@@ -146,7 +146,7 @@ def ranks(tables: Tables) -> str:
                     both = [f"{clean[at]} → {row[at]}" for at in states]
                     rows.append([f"outside {name}", *both])
             else:
-                rows.append([f"outside {name}", *(f"→ {row[at]}" for at in states)])
+                rows.append([f"outside {name}, attacked", *(row[at] for at in states)])
         blocks.append((model, rows))
     return _table(["", *states], blocks)
 

@@ -114,12 +114,12 @@ def radars(plots: dict[str, list[dict]]) -> str:
     from pidbook.figures import table, use_book_style
 
     use_book_style()
-    with rc_context({"font.size": 11.5}):
-        fig = Figure(figsize=(5.6, 7.4), layout="constrained")
+    with rc_context({"font.size": 12}):
+        fig = Figure(figsize=(6.4, 8.6), layout="constrained")
         panels = fig.subplots(3, 2).flat
     for panel, (model, traces) in zip(panels, plots.items(), strict=False):
         _radar(panel, traces, panel is fig.axes[len(plots) - 1])
-        panel.set_title(model, fontsize=11.5, fontweight="bold", pad=10)
+        panel.set_title(model, fontsize=12, fontweight="bold", pad=10)
     key = fig.axes[len(plots)]
     key.axis("off")
     (_, theirs), (bare, *held) = [
@@ -148,11 +148,11 @@ def _radar(panel, traces: list[dict], rings: bool) -> None:
         panel.plot(*(ring * corners), color=INK, linewidth=0.4, alpha=0.6)
         lowest = ring * corners[:, 2:4].mean(axis=1)  # the middle of the edge below
         if ring == 100 or rings:
-            panel.text(*lowest, f"{ring} %", fontsize=9, ha="center", va="bottom")
+            panel.text(*lowest, f"{ring} %", fontsize=10, ha="center", va="bottom")
     for x, y in corners.T[:-1]:
         panel.plot([0, 100 * x], [0, 100 * y], color=INK, linewidth=0.4, alpha=0.6)
     for name, (x, y) in zip(names[:-1], corners.T, strict=False):
-        look = dict(ha="center", va="bottom" if y > 0 else "top", fontsize=10.5)
+        look = dict(ha="center", va="bottom" if y > 0 else "top", fontsize=11)
         panel.text(118 * x, 105 * y, name, **look)
     for trace in traces:
         if trace["r"][0] is None:  # not measured

@@ -86,7 +86,7 @@ def test_table_7_has_the_papers_model_and_ours_with_ranks_and_lengths():
     shown = lines("table-7")
     assert [row for row in shown if len(row) == 1] == [["OPT-1.3B, paper"], ["MiniLM, ours"]]
     assert shown[2][:2] == ["rank of P, %", "9"]
-    assert shown[5][:2] == ["outside P, I and D", "→ 1.82"]
+    assert shown[5][:2] == ["outside P, I and D, attacked", "1.82"]
     assert shown[-1][:2] == ["outside D", "0.68 → 0.73"] and len(shown) == 1 + 5 + 7
 
 

@@ -86,6 +86,8 @@ def test_every_model_gains_and_most_pay(verdicts, trials, number, table, data):
     assert min(clean, key=clean.get) == OURS  # more clean text lost than in the paper
     assert all(gain > 0 for cells in gains.values() for gain in cells.values())
     assert max(gains["BERT-large"].values()) < 3  # hardly
+    theirs = pd.DataFrame(gains).drop(columns=OURS)
+    assert (pd.Series(gains[OURS]) > theirs.max(axis=1)).all()  # "ours gains more under attack"
     if number == "8":
         assert max(clean.values()) < 0 and min(clean.values()) > -3
     else:
@@ -147,6 +149,16 @@ def test_the_verdict_on_the_times(verdicts):
     pmp = [end(ours[name]["pmp"]["value"] for name in known) for end in (min, max)]
     here = f"P-D up to {most:.1f} %, PMP {pmp[0]:.1f} to {pmp[1]:.1f} times"
     assert here in verdicts["5"]
+
+
+def test_the_verdict_on_the_errors(verdicts):
+    """More than fivefold: from the least to the greatest of four readings, at six layers."""
+    errors = read_result(RESULTS / "anatomy-snli-test-minilm-nli.json")["errors"]
+    for of in errors.values():
+        readings = [of["first_gap"][-1], of["gap"][-1]]
+        readings += [np.mean(of[tokens][1:]) for tokens in ("gap", "first_gap")]
+        assert 5 < max(readings) / min(readings) < 6
+    assert "differ more than fivefold" in verdicts["6"]
 
 
 def test_what_ends_where_a_guess_does(site, trials, verdicts):
