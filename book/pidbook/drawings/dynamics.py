@@ -95,7 +95,7 @@ def price(noisy: Mapping[str, Any], swings: Any, said: str) -> Figure:
     for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
         run = noisy[name]
         left.plot(run.time, run.control, color=colour, linewidth=width, label=name)
-    forces = reach((-80, 100), *(run.control for run in noisy.values()))
+    forces = reach((-5, 6), *(run.control for run in noisy.values()))
     left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=forces)
     left.legend(loc="upper left", ncols=2)
     right.plot(swings.time, swings.output, "--", color=P_I_D)
