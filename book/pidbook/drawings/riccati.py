@@ -96,6 +96,8 @@ def other_gains(scales: np.ndarray, costs: np.ndarray, least: float, greedy: flo
     extra = 100 * (greedy / least - 1)
     plot.axhline(extra, color=GREEDY, linestyle="--", label="greedy gain")
     plot.plot(1, 0, "o", color=OURS, markersize=9, label="the best gain", clip_on=False)
+    near = np.isclose(scales, 0.9) | np.isclose(scales, 1.1)  # off by 10 %
+    plot.plot(scales[near], lines["s times the best gain"][near], "o", color=OURS, markersize=5)
     plot.set(ylim=(0, 1.05 * max(*plot.lines[0].get_ydata(), extra)))
     plot.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure
