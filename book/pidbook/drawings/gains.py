@@ -92,6 +92,8 @@ def useful_prices(ratio: np.ndarray, left: Mapping[int, np.ndarray], limit: np.n
     by_ratio.semilogx(ratio, limit, color=INK, linewidth=1.2)
     by_ratio.axvline(1, color=INK, linewidth=1, linestyle="--")
     by_ratio.text(1.3, 0.1, "c = T²")
+    by_price.axvline(1, color=INK, linewidth=1, linestyle="--")
+    by_price.text(1.3, 0.9, "c = 1")
     for k, (depth, line) in enumerate(left.items()):
         look = dict(color=(INK, LEFT, OURS)[k % 3], marker="os^Dv"[k % 5], label=f"T = {depth}")
         dashes = ("-", "--", ":")[k % 3]
