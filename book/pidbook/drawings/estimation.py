@@ -121,42 +121,33 @@ LOOKS = {"closed-form push": (ESTIMATE, "o"), "trained push": (ESTIMATE, "s"), "
 
 def gains(groups: Mapping[str, Sequence[Mapping]]) -> Figure:
     """Gains over no control, a group a set of texts, a row a control; full marks where shown."""
-    fig, plot = page_and_plot(4.6)
-    middles = []
-    for place, rows in enumerate(groups.values()):
-        middles.append(3.6 * place + 1)
-        for line, row in enumerate(rows):
+    fig, plot = page_and_plot(4.9)
+    places, names = [], []
+    for group, (title, rows) in enumerate(groups.items()):
+        top = 4.4 * group
+        plot.text(
+            0.01, top, title, va="center", weight="bold", transform=plot.get_yaxis_transform()
+        )
+        for line, row in enumerate(rows, start=1):
             colour, mark = LOOKS.get(row["control"], (INK, "o"))
-            y = 3.6 * place + line
-            ends = (row["low"], row["high"])
             look = dict(color=colour, marker=mark)
             look["markerfacecolor"] = colour if row["answer"] in ("gain", "loss") else "none"
-            gain_bar(plot, y, row["gain"], ends, **look)
+            gain_bar(plot, top + line, row["gain"], (row["low"], row["high"]), **look)
+            places.append(top + line)
+            names.append(row["control"])
     plot.axvline(0, color=INK, linewidth=1.2, zorder=1)
-    plot.set_yticks(middles, groups)
+    plot.set_yticks(places, names)
     plot.tick_params(axis="y", length=0)
     ends = [row[end] for rows in groups.values() for row in rows for end in ("low", "high")]
-    plot.set(xlim=reach((-19, 9), ends), ylim=(3.6 * len(groups) - 1, -0.6))
+    plot.set(xlim=reach((-19, 9), ends), ylim=(places[-1] + 0.7, -0.7))
     plot.set_xticks(range(-15, 6, 5))
     plot.set_xlabel("right answers gained over no control, points")
     plot.grid(axis="y", visible=False)
-    names = [row["control"] for row in next(iter(groups.values()))]
-    _keys(fig, names)
-    return fig
-
-
-def _keys(fig: Figure, names: Sequence[str]) -> None:
-    """A key of the controls, and beneath it one of what full and hollow marks mean."""
-    keys = []
-    for name in names:
-        colour, mark = LOOKS.get(name, (INK, "o"))
-        keys.append(Line2D([], [], linestyle="", color=colour, marker=mark, label=name))
     plain = dict(color=INK, linestyle="", marker="o")
-    shown = Line2D([], [], label="shown", **plain)
-    not_shown = Line2D([], [], label="not shown", markerfacecolor="none", **plain)
-    keys[1:1] = [shown]  # a legend fills its columns from the top
-    keys[3:3] = [not_shown]
-    fig.legend(handles=keys, loc="outside upper center", ncols=3)
+    shown = Line2D([], [], label="change shown", **plain)
+    not_shown = Line2D([], [], label="no change shown", markerfacecolor="none", **plain)
+    fig.legend(handles=[shown, not_shown], loc="outside upper center", ncols=2)
+    return fig
 
 
 def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
@@ -164,7 +155,7 @@ def gains_rows(groups: Mapping[str, Sequence[Mapping]]) -> Table:
     rows = []
     for name, members in groups.items():
         for row in members:
-            cells = {"pairs": name.split("\n(")[0].replace("\n", " "), "control": row["control"]}
+            cells = {"pairs": name.split(" (")[0], "control": row["control"]}
             cells |= {"without, %": row["without"], "with, %": row["with"], "gain": row["gain"]}
             cells |= {
                 "low": row["low"],
