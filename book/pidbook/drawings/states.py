@@ -30,6 +30,11 @@ DASHES = ("-", "--", "-.", ":")
 SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
+def _named(t: int) -> str:
+    """A state's name in a table."""
+    return f"x{SUBSCRIPTS[t]}"
+
+
 def _states(plot: Axes, count: int) -> None:
     """Name the states x_0, x_1, ... beneath a plot."""
     plot.set_xticks(range(count), [f"$x_{t}$" for t in range(count)], fontsize=14)
@@ -62,9 +67,10 @@ def spectra(
         plot.text(5, left * 0.83, words, color=INK, va="top")
     else:
         plot.text(width - 5, left * 1.1, words, color=INK, ha="right", va="bottom")
-    few = np.linspace(0, 19.8)  # directions of a thin subspace, of equal shares
-    plot.plot(few, 100 - 5 * few, ":", color=INK, linewidth=2)
-    plot.text(24, 1.5 if low else 0.25, "thin: 20 directions", color=INK, va="center")
+    thin = 0.2 * (100 - left)  # directions of a subspace of 20, all filled alike
+    ring = dict(markersize=9, markerfacecolor="none", markeredgewidth=1.8)
+    plot.plot(thin, left, "o", color=INK, **ring)
+    plot.text(8, 1.5 * left if low else 0.6 * left, "thin: 20 directions", color=INK, va="center")
     colour = PALETTE[2]
     for k, t in enumerate(shown):
         dash = DASHES[k % len(DASHES)]
@@ -105,7 +111,7 @@ def spectra_table(held: np.ndarray, ranks: Sequence[int], threshold: float) -> T
     rows = []
     for t, line in enumerate(held):
         shares = {f"first {k}": line[k - 1] for k in (1, 10, 50, 100, 200, 300)}
-        row = {"state": f"x_{t}"} | shares
+        row = {"state": _named(t)} | shares
         rows.append(row | {f"{100 * threshold:g} % at": int(ranks[t])})
     return table(
         rows, "Share of the squared length held, by directions kept", digits=2, folded=True
@@ -116,7 +122,7 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
     """Shape and mean length of the states of a batch, a state a row."""
     rows = []
     for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
-        row = {"state": f"x_{t}", "rows, positions, width": str(shape)}
+        row = {"state": _named(t), "rows, positions, width": str(shape)}
         rows.append(row | {"mean length": length})
     return table(rows, f"States of {shapes[0][0]} pairs", digits=1, folded=True)
 
@@ -168,7 +174,7 @@ def _by_state(numbers: Terms) -> list[dict]:
     for model, terms in numbers.items():
         for name, line in terms.items():
             row = {"model": model, "term": name}
-            rows.append(row | {f"x{SUBSCRIPTS[t]}": float(number) for t, number in enumerate(line)})
+            rows.append(row | {_named(t): float(number) for t, number in enumerate(line)})
     return rows
 
 
@@ -194,7 +200,7 @@ def clean_lengths_table(
     """The same lengths, that outside a random subspace of D's size, and shares of squared length."""
     rows = []
     for t in range(len(states)):
-        row = {"state": f"x_{t}", "outside P, %": states[t], "outside D, %": changes[t]}
+        row = {"state": _named(t), "outside P, %": states[t], "outside D, %": changes[t]}
         row |= {"random, %": random[t], "push, %": push[t]}
         row |= {"bias P, %": states[t] ** 2 / 100, "bias D, %": changes[t] ** 2 / 100}
         rows.append(row)
@@ -229,6 +235,6 @@ def typing_error_table(lengths: Mapping[tuple[str, str], Mapping[str, np.ndarray
     for (tokens, name), of in lengths.items():
         for text, line in (of | {"ratio": of["broken"] / of["intact"]}).items():
             row = {"tokens": tokens, "outside": name, "text": text}
-            rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+            rows.append(row | {_named(t): float(number) for t, number in enumerate(line)})
     title = "Length outside, in % of the state's, without and with a typing error"
     return table(rows, title, digits=2, folded=True)
