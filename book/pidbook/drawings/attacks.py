@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pidbook.drawings.states import SUBSCRIPTS
 from pidbook.figures import (
     ATTACKER,
     INK,
@@ -18,7 +19,6 @@ from pidbook.figures import (
     OURS,
     PAPER,
     Table,
-    name_ends,
     page_and_plot,
     table,
 )
@@ -190,20 +190,24 @@ def error_lengths(lines: Mapping[tuple[str, str], np.ndarray], two_words: np.nda
 
     two_words is the same of the difference between two clean words.
     """
-    fig, plot = page_and_plot(4.4, ylabel="length of the error\n(1: length of the state)")
+    fig, plot = page_and_plot(4.4, ylabel="length of the error /\nlength of the state")
     plot.plot(two_words, ":", color=INK, linewidth=2)
     looks = {}  # by attack, in their order
     for (attack, words), line in lines.items():
         look = looks.setdefault(attack, ("o-", "s--", "^-.", "D:")[len(looks) % 4])
         colour = LOSS if words == "replaced" else INK
-        plot.plot(line, look, color=colour, label=attack, markersize=6)
+        plot.plot(line, look, color=colour, markersize=6)
     bold = dict(ha="center", va="center", weight="bold")
     plot.text(2.5, 0.78, "the replaced words", color=LOSS, **bold)
     plot.text(2.2, 0.36, "all other words", color=INK, **bold)
     plot.text(2.5, two_words[2:4].mean() + 0.1, "two clean words", color=INK, ha="center")
     plot.set_ylim(0, None)
     plot.set_xticks(range(len(two_words)), [f"$x_{t}$" for t in range(len(two_words))], fontsize=14)
-    name_ends(plot, least=0.08)
+    handles = [
+        plot.plot([], [], look, color=INK, markersize=6, label=name)[0]
+        for name, look in looks.items()
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return fig
 
 
@@ -215,7 +219,7 @@ def error_lengths_table(
     named = {f"{attack}, {words}": line for (attack, words), line in lines.items()}
     for name, line in (named | {"two clean words": two_words}).items():
         row = {"words": name}
-        rows.append(row | {f"x_{t}": float(number) for t, number in enumerate(line)})
+        rows.append(row | {f"x{SUBSCRIPTS[t]}": float(number) for t, number in enumerate(line)})
     title = "Length of the error, in lengths of the state"
     return table(rows, title, digits=2, folded=True)
 
