@@ -22,8 +22,8 @@ XLABEL = "share of the divergence won back, %"
 
 
 def _whole(value: float) -> str:
-    """A whole number with a true minus."""
-    return f"{round(value)}".replace("-", "\N{MINUS SIGN}")
+    """A whole number with a true minus; below 1 with one digit more."""
+    return f"{value:.{1 if abs(value) < 0.95 else 0}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _between(row: pd.Series) -> str:
