@@ -108,8 +108,9 @@ def searches(gains: pd.DataFrame) -> Figure:
     for panel, (name, rows) in zip(panels, groups, strict=True):
         for y, row in enumerate(rows.itertuples()):
             colour = WEIGHTS.get(row.law, NOISE)
-            panel.barh(y, row.gain, 0.7, color=colour, alpha=0.75)
-            panel.plot((row.low, row.high), (y, y), **LEVEL)
+            panel.barh(y, row.gain, 0.7, color=colour, alpha=0.3)
+            panel.plot((row.low, row.high), (y, y), color=colour, linewidth=2.4)
+            panel.plot(row.gain, y, "o", color=colour, markersize=6)
             panel.text(high - 7, y, signed(row.gain), color=colour, va="center")
         panel.axvline(0, **LEVEL)
         panel.set_yticks(range(len(rows)), rows["law"])
@@ -197,7 +198,7 @@ def persons(
 
     places: (2, 2) of each law, a row a word. chances: in %, of each law.
     """
-    fig = page(3.2)
+    fig = page(2.7)
     x, y = np.concatenate(list(places.values())).T
     (panels,) = fig.subplots(1, len(places), sharey=True, squeeze=False)
     for plot, (law, of_words) in zip(panels, places.items(), strict=True):

@@ -127,8 +127,8 @@ def six_pairs(
     pushed = {law: steered_at_harm(steering, law) for law in ("addition", "feedback")}
     trials = [
         # question, counted, names of (idea, rival), numbers of (idea, rival), scale, digits
-        ["The formula with real blocks", "right answers of 600",
-         ("blocks as measured", "blocks as assumed"),
+        ["Measured blocks in the formula", "right answers of 600",
+         ("measured blocks", "the paper’s formula"),
          (right["LQR running, P-D, 0.001"], right["PD, 0.001"]), 600, 0],
         ["Weights by search", "right answers of 600",
          ("searched weights", "the paper’s weights"),
@@ -139,10 +139,10 @@ def six_pairs(
         ["Bad pictures", "named rightly, %",
          ("the paper’s control", "no control"),
          (named["P-D 99 %"], named["none"]), 100, 1],
-        ["Fairness", "swaps of one person noticed, of 221",
+        ["Fairness, second test", "swaps of one person noticed, of 221",
          ("erase gender from each word", "rewrite the words first"),
          (seen["word by word, rank 4"], seen["one canonical version"]), 221, 0],
-        ["Steering", "log-odds won for a good mood, at equal harm",
+        ["Steering", "log-odds of good words, at equal harm",
          ("the paper’s feedback", "adding one vector"),
          (pushed["feedback"], pushed["addition"]), 1, 2],
     ]  # fmt: skip
