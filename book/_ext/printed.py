@@ -119,12 +119,17 @@ def times(tables: Tables) -> str:
 
 
 def errors(tables: Tables) -> str:
-    """Table 6: a block for each depth, a row for each reading, a column for each attack."""
-    found: dict[str, Rows] = {}
-    for row in entries(next(iter(tables.values()))):
-        found.setdefault(row["layers"], []).append([row["error"], *(row[a] for a in ATTACKS)])
-    blocks = [(f"{layers} layers", rows) for layers, rows in found.items()]
-    return _table(["", *ATTACKS], blocks)
+    """Table 6: the paper by depth, and our readings at its first; a column for each attack."""
+    of = list(entries(next(iter(tables.values()))))
+    depth = of[0]["layers"]
+    paper, ours = [], []
+    for row in of:
+        numbers = [row[attack] for attack in ATTACKS]
+        if row["error"] == "the paper":
+            paper.append([f"{row['layers']} layers", *numbers])
+        elif row["layers"] == depth:
+            ours.append([row["error"], *numbers])
+    return _table(["", *ATTACKS], [("the paper", paper), (f"ours, {depth} layers", ours)])
 
 
 def ranks(tables: Tables) -> str:
@@ -146,7 +151,7 @@ def ranks(tables: Tables) -> str:
                     both = [f"{clean[at]} → {row[at]}" for at in states]
                     rows.append([f"outside {name}", *both])
             else:
-                rows.append([f"outside {name}, attacked", *(row[at] for at in states)])
+                rows.append(["outside all, attacked", *(row[at] for at in states)])
         blocks.append((model, rows))
     return _table(["", *states], blocks)
 
