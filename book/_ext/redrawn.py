@@ -31,27 +31,20 @@ GREY = "0.7"  # of the bare model in a radar plot, in both themes
 class FromChapter(SphinxDirective):
     """The picture of one cell, its numbers beneath, its caption, and a link to the chapter.
 
-    The argument is a tag of the cell; option `slim` leaves the numbers out, `numbers` is the title
-    under which they stand open, in the paper's layout, and `choose` is what lists choose at first,
-    on the paper's models in violet. In the caption `{key}` is the chapter's, less its finding;
-    what was measured then stands last.
+    The argument is a tag of the cell; option `slim` leaves the numbers out, and `choose` is what
+    lists choose at first, on the paper's models in violet. In the caption `{key}` is the
+    chapter's, less its finding; what was measured then stands last.
     """
 
     required_arguments = 1
     has_content = True
     option_spec = dict(
         slim=directives.flag,
-        numbers=directives.unchanged_required,
         choose=directives.unchanged_required,
     )
 
     def run(self):
-        tag = self.arguments[0]
-        places = tagged().get(tag, [])
-        if len(places) != 1:
-            raise self.error(f"{len(places)} cells have the tag {tag!r}; it needs exactly one")
-        path, cell = places[0]
-        self.env.note_dependency(str(path))
+        cell = tagged_cell(self)
         figure = nodes.figure("", classes=["from-chapter"])
         tables = []
         for data in (output.get("data", {}) for output in cell.outputs):
@@ -62,8 +55,6 @@ class FromChapter(SphinxDirective):
                 figure += nodes.raw(text=box(kind, content, cell), format="html")
             elif HTML in data and "slim" not in self.options:
                 tables.append(str(data[HTML]))
-        if title := self.options.get("numbers"):
-            tables = in_print(tag, title, tables)
         for html in tables:
             figure += nodes.raw(text=breakable(html), format="html")
         said = cell.metadata["mystnb"]["figure"]["caption"]
@@ -73,6 +64,32 @@ class FromChapter(SphinxDirective):
             text = text.replace("{key}", key) + f" {measured or ''}"
         figure += caption(self, text)
         return [figure]
+
+
+class Numbers(SphinxDirective):
+    """The numbers of a cell, open, in the paper's layout; the body is their title."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self):
+        cell = tagged_cell(self)
+        tables = [of["data"][HTML] for of in cell.outputs if HTML in of.get("data", {})]
+        shown = in_print(self.arguments[0], "\n".join(self.content), tables)
+        box = nodes.container("", classes=["from-chapter"])
+        box += [nodes.raw(text=breakable(html), format="html") for html in shown]
+        return [box]
+
+
+def tagged_cell(directive: SphinxDirective) -> nbformat.NotebookNode:
+    """The one cell that has the tag which a directive names; its page follows the chapter."""
+    tag = directive.arguments[0]
+    places = tagged().get(tag, [])
+    if len(places) != 1:
+        raise directive.error(f"{len(places)} cells have the tag {tag!r}; it needs exactly one")
+    path, cell = places[0]
+    directive.env.note_dependency(str(path))
+    return cell
 
 
 def in_print(tag: str, title: str, tables: list[str]) -> list[str]:
@@ -96,8 +113,7 @@ class Radars(SphinxDirective):
     option_spec = dict(data=directives.unchanged_required, training=directives.unchanged_required)
 
     def run(self):
-        ((path, cell),) = tagged()[self.arguments[0]]
-        self.env.note_dependency(str(path))
+        cell = tagged_cell(self)
         (spec,) = (of["data"][PLOTLY] for of in cell.outputs if PLOTLY in of.get("data", {}))
         ours, *theirs = [step["label"] for step in spec["layout"]["sliders"][0]["steps"]]
         choice = [self.options["data"], self.options["training"]]
@@ -226,4 +242,5 @@ def box(kind: str, content: object, cell: nbformat.NotebookNode) -> str:
 def setup(app):
     app.add_directive("from-chapter", FromChapter)
     app.add_directive("radars", Radars)
+    app.add_directive("numbers", Numbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from book import SITE
-from pidbook.evaluation import gains_table, paper_table
+from pidbook.evaluation import TEXTS, gains_table, measured, paper_table, push_gains
 from pidbook.evaluation.paper import (
     ATTACKS,
     MODELS,
@@ -25,6 +25,7 @@ from pidbook.evaluation.trial_results import answers, proportions
 from sources import RESULTS
 
 pytestmark = pytest.mark.site
+LOW = ("pso", "textbugger")  # attacks that leave our bare model least
 
 
 @pytest.fixture(scope="module")
@@ -174,21 +175,21 @@ def test_what_ends_where_a_guess_does(site, trials, verdicts):
     assert all(words in verdicts["1"] for words in said)
 
 
-def test_the_gains_of_the_random_push_and_of_the_control(site):
-    """Under the four attacks, as the picture that the words lead to lists them."""
-    page = BeautifulSoup((SITE / "notebooks/10_robustness.html").read_text(), "lxml")
-    boxes = page.select("details.book-numbers")
-    (box,) = (of for of in boxes if "a random push of its length" in of.text)
-    heads = [cell.get_text() for cell in box.select("thead th")]
-    gains = {"control": [], "push": []}
-    for line in box.select("tbody tr"):
-        row = dict(zip(heads, (cell.get_text() for cell in line.select("th, td")), strict=True))
-        gains["control"].append(float(row["the control, transfer"].split()[0]))
-        gains["push"].append(float(row["a random push of its length"].split()[0]))
-    ends = [round(end(gains[name])) for name in ("push", "control") for end in (min, max)]
+def test_the_gains_of_the_random_push_and_of_the_control(site, trials, verdicts):
+    first = trials["snli-test", "standard"]
+    pushed = push_gains(first, "P-D 99 %", texts=TEXTS).set_index("text")["gain"]
+    control = measured(first).query("threat != 'adaptive'").set_index("text")["gain"]
+    gains = [*pushed.drop("clean"), *control.drop("clean")]
+    ends = [round(end(of)) for of in (gains[:4], gains[4:]) for end in (min, max)]
     text = BeautifulSoup((SITE / "book/paper-redrawn.html").read_text(), "lxml").get_text()
-    said = "gains {} to {} points in transfer, where the control gains {} to {}".format(*ends)
+    said = "{} to {} points on SNLI, where the control gains {} to {}".format(*ends)
     assert said in " ".join(text.split())
+    said = f"takes {-pushed['clean']:.1f} points of clean text where the control takes"
+    assert f"{said} {-control['clean']:.1f}" in verdicts["8"]
+    on_mnli = push_gains(trials["mnli-matched", "standard"], "P-D 99 %")
+    assert (on_mnli["low"] > 0).all()  # "gains here, too"
+    bare = [answers(trials["snli-test", t], "none", a).mean() for t in TRAININGS for a in LOW]
+    assert max(bare) < 0.07
 
 
 def test_robust_training_hardens_ours_little(trials):

@@ -105,15 +105,12 @@ def squares(groups: Mapping[str, int], control: int = 1) -> Figure:
     return fig
 
 
-def sweeps(cost_left: Mapping[str, Sequence[float]]) -> Figure:
-    """Cost that is left after each sweep, in percent, by the name of the cost."""
-    fig, plot = page_and_plot(3.8)
-    looks = {"running": (PAPER, "o-"), "relaxed": (ESTIMATE, "s-")}
-    for name, values in cost_left.items():
-        colour, mark = looks[name]
-        plot.plot(values, mark, color=colour, markersize=4, linewidth=2)
-        place = (len(values) // 2, values[len(values) // 2] + 6)
-        plot.text(*place, f"{name} cost", color=colour, weight="bold")
+def sweeps(cost_left: Sequence[float], name: str) -> Figure:
+    """Cost of that name that is left after each sweep, in percent."""
+    fig, plot = page_and_plot(3.4)
+    plot.plot(cost_left, "o-", color=OURS, markersize=4, linewidth=2)
+    middle = len(cost_left) // 2
+    plot.text(middle, cost_left[middle] + 6, f"{name} cost", color=OURS, weight="bold")
     plot.axvline(2, **BARE | {"linewidth": 1.2})
     plot.text(2.2, 20, "as timed above", color=INK)
     plot.set(xlabel="sweeps", ylabel="cost that is left, %", ylim=(0, 113), xlim=(-0.5, None))

@@ -110,7 +110,7 @@ def pushes(
 def terms(shares: pd.DataFrame) -> Figure:
     """Accuracy under each control as bars, a panel a row; the bare model a line.
 
-    The highest bar is full, if no other is level with it (to 0.1).
+    The bar of P-D is full.
 
     shares: accuracy in %, columns bare and the controls, rows the titles of the panels: the paper's
     four models, then ours under attack and without, which stand apart on the right.
@@ -123,12 +123,10 @@ def terms(shares: pd.DataFrame) -> Figure:
         plot = fig.add_subplot(grid[place])
         colour = OURS if place[1] == 3 else PAPER
         values = of_model[controls]
-        numbers = [f"{value:.1f}" for value in values]
-        for x, (value, number) in enumerate(zip(values, numbers, strict=True)):
-            alone = value == values.max() and numbers.count(number) == 1
-            plot.bar(x, value, 0.75, color=colour, alpha=1 if alone else 0.4)
+        for x, (control, value) in enumerate(values.items()):
+            plot.bar(x, value, 0.75, color=colour, alpha=1 if control == "P-D" else 0.4)
             words = dict(color=colour, fontsize=SMALL, ha="center", va="bottom")
-            plot.text(x, max(value, of_model["bare"]) + 1, number, **words)
+            plot.text(x, max(value, of_model["bare"]) + 1, f"{value:.1f}", **words)
         plot.axhline(of_model["bare"], **(BARE | dict(zorder=3)))
         plot.set_title(title, fontsize=WORDS, color=colour)
         plot.grid(visible=False)

@@ -169,10 +169,11 @@ def _pushed(panel: Axes, clean: np.ndarray, attacked: np.ndarray, inside: np.nda
 # --- Tables 8 and 9 -------------------------------------------------------------------------------
 
 
-def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
+def gains(published: pd.DataFrame, ours: pd.DataFrame, pushed: pd.DataFrame) -> Figure:
     """A panel a training: gains of the paper's models, and of ours with its interval, text by text.
 
-    Columns: model, training, text, gain; ours: low and high, too.
+    Columns: model, training, text, gain; ours: low and high, too. pushed: text and gain of a random
+    push on our model after standard training.
     """
     fig = Figure(figsize=(5.8, 4.9), layout="constrained")
     trainings = list(dict.fromkeys(ours["training"]))
@@ -188,6 +189,10 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
             panel.plot([row.low, row.high], [y, y], color=OURS, linewidth=2)
             panel.plot(row.gain, y, "o", color=OURS, markersize=7, label="MiniLM (ours)")
             _above(panel, y, row)
+        if training == "standard":
+            y = [TEXTS.index(text) + 0.05 for text in pushed["text"]]
+            look = dict(color=NOISE, markersize=7, markeredgewidth=1.8, linestyle="")
+            panel.plot(pushed["gain"], y, marker="x", label="random push (ours)", **look)
         panel.axvline(0, color=INK, linewidth=1)
         panel.axhline(0.48, color=INK, linewidth=0.5, alpha=0.4)
         panel.set(xlim=(-23, 41), xticks=(-10, 0, 10, 20, 30), ylim=(4.45, -0.65))
@@ -197,7 +202,7 @@ def gains(published: pd.DataFrame, ours: pd.DataFrame) -> Figure:
         panel.tick_params(axis="x", labelsize=10.2)
     panels[0].set_yticks(range(len(TEXTS)), TEXTS, fontsize=11.5)
     marks = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    fig.legend(marks.values(), marks, loc="outside upper center", ncols=2)
+    fig.legend(marks.values(), marks, loc="outside upper center", ncols=3, columnspacing=1)
     fig.supxlabel("gain of P-D control over the bare model, in points", fontsize=11)
     return fig
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -66,13 +66,18 @@ def random_push(result: Mapping[str, Any], control: str, recipe: str) -> np.ndar
     return np.mean([answers(result, f"{control}: noise {k}", recipe) for k in (0, 1)], axis=0)
 
 
-def push_gains(result: Mapping[str, Any], control: str, rows: int | None = None) -> pd.DataFrame:
-    """Gain of a random push over the bare model in transfer, a row an attack."""
+def push_gains(
+    result: Mapping[str, Any],
+    control: str,
+    rows: int | None = None,
+    texts: Iterable[str] = RECIPES,
+) -> pd.DataFrame:
+    """Gain of a random push over the bare model, a row a text: "clean", or an attack in transfer."""
     records = []
-    for recipe in RECIPES:
-        steps = random_push(result, control, recipe) - answers(result, "none", recipe)
+    for text in texts:
+        steps = random_push(result, control, text) - answers(result, "none", text)
         low, high = bootstrap(steps[:rows])
-        record = {"text": TEXTS[recipe], "gain": 100 * steps[:rows].mean()}
+        record = {"text": TEXTS[text], "gain": 100 * steps[:rows].mean()}
         records.append(record | {"low": 100 * low, "high": 100 * high})
     return pd.DataFrame(records)
 
