@@ -33,7 +33,7 @@ TELEPHONE, COLUMN = 340, 680  # pixels of width that a figure has there and on a
 TALLEST = 600  # pixels of height up to which a figure is widened
 READABLE = 8  # pixels of a letter's size
 MARKS = re.compile(r"[.,;:!?)\]’”]+")
-SCHEME = re.compile(r"\b(P-I-D|P-I|P-D)\b")
+WHOLE = re.compile(r"\b(P-I-D|P-I|P-D|\d{4}-\d\d-\d\d)\b")
 VERBATIM = (nodes.raw, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block)
 INK = "#7a7f87"  # the ink of pidbook.figures.style
 
@@ -125,7 +125,7 @@ class JoinPrograms(SphinxPostTransform):
 
 
 class KeepMarks(SphinxPostTransform):
-    """No line ends after a formula before its mark, before a percent sign, or within P-I-D."""
+    """No line ends after a formula before its mark, before a percent sign, or in P-I-D or a date."""
 
     default_priority = 900
     formats = ("html",)
@@ -144,9 +144,9 @@ class KeepMarks(SphinxPostTransform):
             if re.search(r"\d %", text) and not isinstance(line, VERBATIM):
                 line.replace(text, nodes.Text(re.sub(r"(\d) %", "\\1\u00a0%", text)))
         for text in list(self.document.findall(nodes.Text)):
-            line, parts = text.parent, SCHEME.split(text)
+            line, parts = text.parent, WHOLE.split(text)
             if len(parts) > 1 and not isinstance(line, VERBATIM):
-                found = [  # every other part is the name of a scheme
+                found = [  # every other part is the name of a scheme, or a date
                     nodes.inline("", part, classes=["keep"]) if k % 2 else nodes.Text(part)
                     for k, part in enumerate(parts)
                     if part

@@ -77,6 +77,13 @@ window.checks = (() => {
     }).map((e) => `a formula is cut: ${begin(e.parentElement)}`);
   }
 
+  /* A table in a text is no wider than its column: on a telephone its rows are blocks. */
+  function tables() {
+    return all("article .pst-scrollable-table-container")
+      .filter((e) => e.scrollWidth > e.clientWidth + 1)
+      .map((e) => `a table is wider than its column: ${begin(e)}`);
+  }
+
   /* A displayed formula can be scrolled, which only a telephone should need. */
   function scrolled() {
     return all("mjx-container[display=true]").filter((e) => e.scrollWidth > e.clientWidth + 1)
@@ -255,6 +262,7 @@ window.checks = (() => {
       .map((v) => `${v.id}: ` + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join("; "));
   }
 
-  const waiting = { ready, turn }, asking = { empty, raw, wide, cut, scrolled, pale, folded, uncopied };
+  const waiting = { ready, turn }, width = { wide, cut, tables, scrolled };
+  const asking = { empty, raw, ...width, pale, folded, uncopied };
   return { ...waiting, ...asking, kinds, violations };
 })();

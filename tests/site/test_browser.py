@@ -142,7 +142,7 @@ def views(leaf) -> dict[tuple[int, str], dict[str, list[str]]]:
     found = {}
     for width, theme in VIEWS:
         leaf.show(width, theme)
-        outline = ["wide", "cut", "scrolled"] if width == WIDE else ["wide", "cut"]
+        outline = ["wide", "cut", "tables"] + ["scrolled"] * (width == WIDE)
         found[width, theme] = {
             "drawn": leaf.check("empty"), "width": leaf.check(*outline), "text": leaf.check("pale")
         }  # fmt: skip
