@@ -256,12 +256,19 @@ def test_the_paper_redrawn_holds_every_table_of_the_paper(site):
     tables = [h.parent for h in page.select("article h3")]
     numbers = [re.match(r"Table (\d):", section.h3.get_text())[1] for section in tables]
     assert "".join(numbers) == "891234567"
-    first, *_, last = page.select("article > section > section")
-    assert last.h2.get_text().startswith("Taken together")
+    first, *_, together, last = page.select("article > section > section")
+    assert together.h2.get_text().startswith("Taken together")
     for section in (first, *tables):
         assert section.select(".book-svg, .book-plotly"), section
-    for section in tables:
-        assert section.select("table.book-table td"), section  # both values
+    boxes = last.select(".from-chapter")
+    for box, number in zip(boxes, numbers, strict=True):
+        title, shown = (
+            box.select_one(".book-table-title"),
+            box.select_one("table td"),
+        )  # both values
+        assert title.get_text().startswith(f"Table {number}:") and not shown.find_parent("details")
+    links = [a["href"] for section in tables for a in section.select("figcaption a.internal")]
+    assert {f"#numbers-{number}" for number in numbers} <= set(links)
 
 
 def table_of(page: str, first: str) -> BeautifulSoup:
