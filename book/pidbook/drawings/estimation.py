@@ -36,6 +36,8 @@ def idea(
     clean: (2, n) outline of clean states; line: (2, 2) ends of the subspace. A case has `before`,
     (2, n), `places`, map to (2,), and `errors`, map to float.
     """
+    if len(cases) != 2:
+        raise ValueError(f"two kinds of perturbations are drawn, not {len(cases)}: {list(cases)}")
     fig = page(4.9)
     plots = fig.subplots(2, 2, height_ratios=(2.7, 1))
     drawn = [clean, *(case["before"] for case in cases.values())]
