@@ -162,11 +162,14 @@ def _level(fig: go.Figure, last: int, y: float, dash: str) -> None:
     fig.add_shape(x0=0, x1=last, y0=y, y1=y, line=line, layer="below")
 
 
-def price_table(simulated: Mapping[float, np.ndarray], layers: Sequence[int]) -> Table:
-    """Simulated lengths at some layers, a price a row."""
+def price_table(
+    simulated: Mapping[float, np.ndarray], layers: Sequence[int] = (0, 1, 3, 6)
+) -> Table:
+    """Simulated lengths, (T + 1,) each, at some layers and after the last, a price a row."""
     rows = []
     for c, lengths in simulated.items():
-        passed = [t for t in layers if t < len(lengths)]
+        last = len(lengths) - 1
+        passed = [*(t for t in layers if t < last), last]
         rows.append({"c": f"{c:g}"} | {f"t = {t}": lengths[t] for t in passed})
     title = "Simulated length of the error outside the subspace, by layer"
     return table(rows, title, 4, folded=True)
@@ -184,6 +187,8 @@ def valleys(
 
     theory, simulated: X to (prices, errors); best: X to (price, error).
     """
+    if min(best) <= 0:
+        raise ValueError(f"clean energies X: {list(best)}; each must be above 0, or its price is 0")
     curves = [*theory.values(), *simulated.values()]
     highest = max(3.3, *(np.max(errors) for _, errors in curves))
     lowest = min(error for _, error in best.values())
