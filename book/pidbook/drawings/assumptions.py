@@ -64,9 +64,13 @@ def clean_table(moved: Mapping[str, np.ndarray], left: Mapping[str, float]) -> T
 
 def past(before: np.ndarray, after: np.ndarray, push: np.ndarray) -> Figure:
     """A state before and after a layer, (2,) each: against the clean changes, and their change."""
+    change = after - before
+    if not change.any():
+        raise ValueError(
+            "the layer leaves the state as it is; let it rotate by another ANGLE than 0"
+        )
     fig = Figure(figsize=(5.6, 2.7))
     left, right = fig.subplots(1, 2, sharey=True)
-    change = after - before
     along = change / np.linalg.norm(change)
     below = np.array([-along[1], along[0]])
     points = dict(textcoords="offset points")

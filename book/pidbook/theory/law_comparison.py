@@ -161,6 +161,8 @@ def averaged_law(Q: Complements, gains: Gains, c: float) -> HistoryLaw:
 
     Source: Proposition 2 with averaged projections; equation gains-averaged.
     """
+    if not sum(gains) > 0:
+        raise ValueError(f"gains are {gains}; at least one must be above 0")
     mean = mixed_weight(Q, gains) / sum(gains)
     K = (1 - alphas(len(mean), c))[:, None, None] * mean
     return lambda t, x, s, y: -x @ K[t].T
