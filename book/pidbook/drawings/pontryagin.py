@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pidbook.figures import ATTACKER, ESTIMATE, INK, OURS, PAPER, Table, name_ends, reach, table
 
@@ -28,7 +29,7 @@ def plans(paths: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
     layers = range(len(pushes))
     lower.bar(layers, pushes, color=INK, alpha=0.6)
     lower.set(title="the best plan", xlabel="layer", ylabel="push")
-    lower.set(xlim=(-0.5, len(pushes) - 0.5), xticks=layers)
+    lower.set(xlim=(-0.5, len(pushes) - 0.5), xticks=_ticks(layers))
     lower.grid(visible=False)
     return fig
 
@@ -36,9 +37,15 @@ def plans(paths: Paths, best: np.ndarray, pushes: np.ndarray) -> Figure:
 def basic(paths: Paths, best: np.ndarray) -> Figure:
     """The disturbance that each layer sees after some sweeps of the basic recipe."""
     fig = Figure(figsize=(5.6, 3.2), layout="constrained")
-    plot = fig.add_subplot(xlabel="layer", xlim=(-0.5, len(best) - 0.5), xticks=range(len(best)))
+    plot = fig.add_subplot(xlabel="layer", xlim=(-0.5, len(best) - 0.5))
+    plot.set_xticks(_ticks(range(len(best))))
     _paths(plot, paths, best, ATTACKER, name="best")
     return fig
+
+
+def _ticks(layers: range) -> range:
+    """Numbers of the layers, not of all in a deep network."""
+    return layers[:: 1 + len(layers) // 17]
 
 
 def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str, name: str = "_best") -> None:
@@ -127,7 +134,7 @@ def moved(costs: Mapping[str, Mapping[str, float]]) -> Figure:
     plot = fig.add_subplot(xlabel="cost")
     every = [cost for paid in costs.values() for cost in paid.values()]
     plot.set_xlim(reach((0, 2.4), 1.2 * np.array(every)))
-    plot.set_xticks(range(3))
+    plot.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     places = np.arange(len(costs))
     for shift, name, ink in ((-0.2, "plan", OURS), (0.2, "feedback", ESTIMATE)):
         values = [paid[name] for paid in costs.values()]
@@ -158,7 +165,9 @@ def printed(excess: Mapping[str, np.ndarray], shown: int = 81) -> Figure:
         plot.plot(runs[:, :shown].T, color=ink, linewidth=0.8, alpha=0.5)
         plot.plot(np.median(runs, axis=0)[:shown], color=ink, linewidth=3.5)
     ticks = (0.01, 0.1, 1, 10, 100, 1000)
-    plot.set(yscale="log", xlim=(0, shown - 1), ylim=(0.01, 1000), yticks=ticks)
+    _, highest = reach((0.01, 1000), *(runs[:, :shown] for runs in excess.values()))
+    plot.set(yscale="log", xlim=(0, shown - 1), ylim=(0.01, highest), yticks=ticks)
+    plot.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     plot.set_yticklabels([f"{tick:g}" for tick in ticks])
     plot.text(shown - 2, 70, "printed costates", color=PAPER, ha="right")
     plot.text(shown - 2, 0.4, "all later losses counted", color=OURS, ha="right")
@@ -184,7 +193,7 @@ def maximum(
     if len(valleys) != 2:
         raise ValueError(
             f"number of valleys of the cost: {len(valleys)}; the picture needs two, "
-            "as with the layer's size near 4.9"
+            "as with the layer's size near 4.9 and the first state near 3.6"
         )
     best, second = valleys
     top = hamiltonian.argmax()
