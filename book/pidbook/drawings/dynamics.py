@@ -28,7 +28,7 @@ from pidbook.figures import (
 )
 from pidbook.figures.tables import Table
 
-P_D, P_I_D = PALETTE[1], ESTIMATE  # in all pictures of the mass; P is OURS
+P_I_D = ESTIMATE  # in all pictures of the mass: PALETTE[2]; P and P-D have the two before it
 DOTTED = dict(color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
 
 
@@ -54,13 +54,13 @@ def dials(
     return tidy(figure)
 
 
-def settings_table(settings: Sequence[tuple], **columns: np.ndarray) -> Table:
-    """Settings (P, I, D) of the dials, and numbers about each."""
+def settings_table(settings: Sequence[tuple], columns: Mapping[str, np.ndarray]) -> Table:
+    """Settings (P, I, D) of the dials, and columns of numbers about each."""
     rows = []
     for k, gains in enumerate(settings):
         row = dict(zip(("P", "I", "D"), map(str, gains), strict=True))
         for name, values in columns.items():
-            row[name.replace("_", " ")] = values[k]
+            row[name] = values[k]
         rows.append(row)
     return table(rows, "Some settings of the dials", folded=True)
 
@@ -89,12 +89,13 @@ def positions_table(time: np.ndarray, positions: Mapping[str, np.ndarray]) -> Ta
 
 
 def price(noisy: Mapping[str, Any], swings: Any, said: str) -> Figure:
-    """Left: the force under P and P-D, measured with noise. Right: swings, and what is said of them."""
+    """Left: the force under laws measured with noise. Right: swings, and what is said of them."""
     figure = page(3.5)
     left, right = figure.subplots(1, 2)
-    for name, colour, width in (("P-D", P_D, 1), ("P", OURS, 2)):
+    for k, name in reversed(list(enumerate(noisy))):  # the first law, P, is drawn over the others
         run = noisy[name]
-        left.plot(run.time, run.control, color=colour, linewidth=width, label=name)
+        look = dict(color=PALETTE[k % len(PALETTE)], linewidth=1 if k else 2)
+        left.plot(run.time, run.control, label=name, **look)
     forces = reach((-5, 6), *(run.control for run in noisy.values()))
     left.set(title="D: a noisy force", xlabel="time", ylabel="force", ylim=forces)
     left.legend(loc="upper left", ncols=2)
@@ -223,18 +224,20 @@ def _controller(plot: Axes, left: float, name: str) -> None:
 
 
 def blind_spot(distances: Mapping[str, np.ndarray]) -> Figure:
-    """Distance from the clean run by layer, for a shift inside the subspace and one off it."""
+    """Distance from the clean run by layer, for shifts inside the subspace, off it, and others."""
     figure = page(3.7)
     plot = figure.add_subplot()
     looks = {"inside": (LOSS, "s", 10), "off it": (OURS, "o", 6)}
+    layers = range(len(next(iter(distances.values()))))
     for name, distance in distances.items():
-        colour, mark, size = looks[name]
+        colour, mark, size = looks.get(name, (ESTIMATE, "^", 6))
         plot.plot(distance, color=colour, marker=mark, markersize=size)
-    inside, off = distances.values()
-    layers = range(len(inside))
-    middle = (layers[-1] / 2, 0.95 * inside[0])
-    plot.text(*middle, "shifted inside the clean subspace", color=LOSS, ha="center", va="top")
-    plot.text(1.2, off[1] + 0.02, "shifted off it", color=OURS)
+        if name == "inside":
+            middle = (layers[-1] / 2, 0.95 * distance[0])
+            words = "shifted inside the clean subspace"
+            plot.text(*middle, words, color=colour, ha="center", va="top")
+        else:
+            plot.text(1.2, distance[1] + 0.02, f"shifted {name}", color=colour)
     plot.set_ylim(reach((-0.03, 0.9), *distances.values()))
     plot.set(xticks=layers, xlabel=f"layer t ({layers[-1]}: the exit)")
     plot.set_ylabel("distance from the clean run")
@@ -249,4 +252,4 @@ def blind_spot_table(
     for name, distance in distances.items():
         row = {"shifted": name, "running loss": losses[name], "largest control": controls[name]}
         rows.append(row | {"error at the exit": distance[-1]})
-    return table(rows, "Two shifts of the same size", folded=True)
+    return table(rows, "What the shifts cost", folded=True)
