@@ -140,6 +140,8 @@ def energy_lost(
     start: str = "0.7",
 ) -> go.Figure:
     """Share of the energy lost by directions kept, with a slider over the bend."""
+    if not 0 < limit < 1:
+        raise ValueError(f"the limit is {limit}; a share of the energy is above 0 and below 1")
     frames = {}
     held = f"{100 * (1 - limit):g} % kept"
     for bend, lost in measured.items():
@@ -168,11 +170,14 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
     A line is given by its direction, (2,).
     """
     figure = page(3.9)
-    words = ("lost: how the states differ", "called an error: the mean")
+    words = {
+        "basis about the origin": "lost: how the states differ",
+        "basis about the mean": "called an error: the mean",
+    }
     shown = cloud[np.argsort(cloud[:, 0])[3::8]]
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    panels = figure.subplots(1, len(lines), sharex=True, sharey=True, squeeze=False)[0]
     wide, high = cloud.T
-    for panel, (name, direction), red in zip(panels, lines.items(), words, strict=True):
+    for panel, (name, direction) in zip(panels, lines.items(), strict=True):
         panel.axline((0, 0), direction, color=FLAT)
         for state in shown:
             foot = state @ direction * direction
@@ -180,7 +185,9 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
         panel.plot(wide, high, "^", color=STATES, markersize=3, zorder=3)
         panel.plot(0, 0, "+", color=INK, markersize=12)
         panel.set_title(name, pad=22)
-        panel.text(0.5, 1.02, red, color=OFF, ha="center", transform=panel.transAxes)
+        panel.text(
+            0.5, 1.02, words.get(name, "lost"), color=OFF, ha="center", transform=panel.transAxes
+        )
         panel.set(xlim=reach((-1.5, 4.5), wide), ylim=reach((-1.7, 4.8), high), aspect="equal")
         panel.set(xlabel="first number", xticks=(0, 2, 4), yticks=(0, 2, 4))
     panels[0].set_ylabel("second number")
@@ -188,11 +195,11 @@ def large_mean(cloud: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
 
 
 def clean_bias(
-    before: np.ndarray, now: np.ndarray, shares: Mapping[str, float], random: float
+    before: np.ndarray, now: np.ndarray, shares: Mapping[str, float], by_chance: float
 ) -> Figure:
     """Left: a state before and after a turn, and the line of its change.
 
-    Right: share of clean energy outside a subspace.
+    Right: share of clean energy outside each subspace, and outside a random one, by_chance.
     """
     figure = page(3.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.4, 1.2))
@@ -213,8 +220,8 @@ def clean_bias(
     values = 100 * np.array(list(shares.values()))
     bars = right.barh(list(shares), values, 0.6, color=(FLAT, SUMS, CHANGES))
     right.bar_label(bars, [f"{value:.0f} %" for value in values], padding=5)
-    right.axvline(100 * random, color=INK, linewidth=1.4, linestyle=":")
-    right.text(100 * random - 2, 0.5, "a random\nsubspace", color=INK, ha="right", va="center")
+    right.axvline(100 * by_chance, color=INK, linewidth=1.4, linestyle=":")
+    right.text(100 * by_chance - 2, 0.5, "a random\nsubspace", color=INK, ha="right", va="center")
     right.set(xlim=(0, 112), xticks=(0, 50, 100), xlabel="clean energy outside, %")
     right.invert_yaxis()
     right.grid(visible=False)
@@ -232,15 +239,15 @@ def clean_bias_table(shares: Mapping[str, np.ndarray]) -> Table:
     return table(rows, "Clean bias: share of clean energy outside", digits=2, folded=True)
 
 
-def over_time(moved: np.ndarray, energy: np.ndarray, length: int) -> Figure:
-    """Left: how an edit of the last token moves each token. Right: where a short text lands."""
+def over_time(moved: np.ndarray, energy: np.ndarray, short: int) -> Figure:
+    """Left: how an edit of the last token moves each. Right: where a text of so few tokens lands."""
     figure = Figure(figsize=(5.6, 3), layout="constrained")
     edit, spill = figure.subplots(1, 2)
     tokens = range(1, len(moved) + 1)
     edit.bar(tokens, moved, color=[FLAT] * (len(moved) - 1) + [BENT])
     edit.set(title=f"an edit of token {len(moved)}", ylabel="part of the edit that arrives")
-    spill.bar(tokens, 100 * energy, color=[BENT] * length + [FLAT] * (len(moved) - length))
-    spill.set(title=f"a text of {length} tokens", ylabel="share of the energy, %")
+    spill.bar(tokens, 100 * energy, color=[BENT] * short + [FLAT] * (len(moved) - short))
+    spill.set(title=f"a text of {short} tokens", ylabel="share of the energy, %")
     for plot in (edit, spill):
         plot.set(xlabel="token", xticks=tokens)
         plot.axhline(0, color=INK, linewidth=1)
