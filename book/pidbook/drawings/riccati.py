@@ -88,13 +88,18 @@ def sizes(seen: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def other_gains(scales: np.ndarray, costs: np.ndarray, least: float, greedy: float) -> Figure:
-    """What the best gain times a factor, and the greedy gain, pay above the least cost."""
+def other_gains(
+    scales: np.ndarray, costs: np.ndarray, least: float, paid: Mapping[str, float], dashed: str
+) -> Figure:
+    """What the best gain times a factor, and one law of those that paid, pay above the least cost."""
+    if dashed not in paid:
+        raise ValueError(f"no law {dashed!r}; there are {list(paid)}")
     lines = {"s times the best gain": 100 * (costs / least - 1)}
     figure = curves(scales, lines, "factor s on the best gain", "extra cost, %")
     plot = figure.axes[0]
-    extra = 100 * (greedy / least - 1)
-    plot.axhline(extra, color=GREEDY, linestyle="--", label="greedy gain")
+    extra = 100 * (paid[dashed] / least - 1)
+    name = "greedy gain" if dashed == "greedy" else dashed
+    plot.axhline(extra, color=GREEDY, linestyle="--", label=name)
     plot.plot(1, 0, "o", color=OURS, markersize=9, label="the best gain", clip_on=False)
     near = np.isclose(scales, 0.9) | np.isclose(scales, 1.1)  # off by 10 %
     plot.plot(scales[near], lines["s times the best gain"][near], "o", color=OURS, markersize=5)
