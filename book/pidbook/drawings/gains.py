@@ -40,7 +40,7 @@ def shares_table(by_layer: Mapping[tuple, np.ndarray], by_all: Mapping[tuple, np
         first = by_layer[price, deepest][0]
         row = rows.setdefault(price, {"c": f"{price:g}", f"α₀, T = {deepest}": first})
         row[f"left, T = {depth}"] = f"{by_all[price, depth][-1]:.1e}"
-    caption = "α of the first layer, and the share left at the exit"
+    caption = "α of the first layer, and the share left at the exit, for every second price"
     return table(list(rows.values())[::2], caption, 4, folded=True)
 
 
