@@ -23,26 +23,28 @@ BARE = dict(color=INK, linewidth=1.2, linestyle="--", zorder=0)  # the line of t
 
 def accuracies(
     rows: pd.DataFrame,
-    panels: Mapping[str, str],
+    sets: Sequence[str],
     limits: tuple[float, float] | None = None,
     adaptive: Sequence[str] = (),
+    names: str = "row",
 ) -> Figure:
     """Accuracy with the interval of its gain, a set a panel; the bare model a line.
 
     A point is as wide in each panel.
 
-    rows: columns row (its name), set, bare (accuracy of the bare model, %), gain, low, high (points
-    over it), answer, and push where random pushes were tried. panels: titles of the sets. limits:
-    of all panels, wider where an interval is; without, each panel has its own, about its marks.
-    adaptive: sets of an adaptive attack.
+    rows: columns set, bare (accuracy of the bare model, %), gain, low, high (points over it),
+    answer, and push where random pushes were tried. sets: those to draw. limits: of all panels,
+    wider where an interval is; without, each panel has its own, about its marks. adaptive: sets of
+    an adaptive attack. names: the column that names a row.
     """
+    rows = rows.assign(row=rows[names])
     names = list(dict.fromkeys(rows["row"]))
     low, high = rows["bare"] + rows["low"], rows["bare"] + rows["high"]
     fig = Figure(figsize=(WIDTH, 1.3 + 0.55 * len(names)), layout="constrained")
-    plots = fig.subplots(1, len(panels), sharey=True)
-    ends = {key: (low[rows["set"] == key].min(), high[rows["set"] == key].max()) for key in panels}
+    plots = fig.subplots(1, len(sets), sharey=True)
+    ends = {key: (low[rows["set"] == key].min(), high[rows["set"] == key].max()) for key in sets}
     half = 0.95 * max(end - start for start, end in ends.values())  # room for the numbers
-    for plot, (key, title) in zip(plots, panels.items(), strict=True):
+    for plot, key in zip(plots, sets, strict=True):
         if limits:
             plot.set_xlim(min(limits[0], low.min()), max(limits[1], high.max()))
         else:
@@ -67,11 +69,11 @@ def accuracies(
         plot.plot([bare, bare], [-0.6, len(names) - 0.4], **BARE)
         words = dict(color=INK, fontsize=SMALL, ha="center", va="top")
         plot.text(bare, len(names) - 0.35, f"bare model\n{bare:.1f}", **words)
-        plot.set_title(title, fontsize=WORDS)
+        plot.set_title(key, fontsize=WORDS)
         plot.grid(axis="y", visible=False)
         plot.tick_params(axis="y", length=0)
     if "push" in rows:
-        last = rows[rows["set"] == next(iter(panels))].iloc[-1]
+        last = rows[rows["set"] == sets[0]].iloc[-1]
         words = dict(color=NOISE, fontsize=SMALL, ha="left", va="center")
         plots[0].text(last["bare"] + last["push"], len(names) - 0.7, "  random", **words)
     plots[0].set_ylim(len(names) + 0.45, -0.6)
@@ -143,16 +145,16 @@ def terms(shares: pd.DataFrame) -> Figure:
 # --- What a higher price saves ------------------------------------------------------------------
 
 
-def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
+def by_price(rows: pd.DataFrame, sets: Sequence[str]) -> Figure:
     """Accuracy against the price, a set a panel, a control a line, the bare model a line across.
 
     rows: columns law, price, set, gain (points), and bare (accuracy of the bare model, %).
     """
     fig = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-    plots = fig.subplots(1, len(panels), sharex=True, sharey=True)
+    plots = fig.subplots(1, len(sets), sharex=True, sharey=True)
     prices = sorted(rows["price"].unique())
     rows = rows.assign(accuracy=rows["bare"] + rows["gain"])
-    for plot, (key, title) in zip(plots, panels.items(), strict=True):
+    for plot, key in zip(plots, sets, strict=True):
         of_set = rows[rows["set"] == key]
         bare = of_set["bare"].iloc[0]
         plot.plot([prices[0], prices[-1]], [bare, bare], label="bare model", **BARE)
@@ -164,7 +166,7 @@ def by_price(rows: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
             top = start == of_set["accuracy"].max()
             words = dict(color=OURS, fontsize=SMALL, ha="center", va="bottom" if top else "top")
             plot.text(prices[0], start + (1 if top else -1), f"{start:.1f}", **words)
-        plot.set_title(title, fontsize=WORDS)
+        plot.set_title(key, fontsize=WORDS)
         plot.grid(axis="x", visible=False)
     low, high = rows["bare"].min(), rows["accuracy"].max()
     plots[0].set(xscale="log", xlim=(prices[0] / 5, prices[-1] * 1.4), ylim=(low - 3, high + 5))
