@@ -396,12 +396,12 @@ def shares_table(shares: pd.DataFrame, title: str) -> Table:
 
 
 def leaning(shares: pd.DataFrame) -> Figure:
-    """A panel a text, in it a bar for each model; columns text, who, share, and right, dotted."""
+    """A panel a text, in it a bar for each model; columns text, who, share; entailed, dotted."""
     fig = Figure(figsize=(5.6, 5.2), layout="constrained")
     groups = shares.groupby("text", sort=False)
     panels = fig.subplots(groups.ngroups, 1, sharex=True)
     for panel, (text, rows) in zip(panels, groups, strict=True):
-        right = rows["right"].iloc[0]
+        right = rows["entailed"].iloc[0]
         for y, row in enumerate(rows.itertuples()):
             colour = WHO.get(row.who, OURS)
             panel.barh(y, row.share, 0.72, color=colour, alpha=0.8)
@@ -427,14 +427,15 @@ HEADLINE = {  # name: colour, size and weight of the number
 }
 
 
-def headline(*gains: pd.DataFrame) -> Figure:
-    """Four bars under each attack, of the tables in the order of `HEADLINE`."""
+def headline(gains: Mapping[str, pd.DataFrame]) -> Figure:
+    """Four bars under each attack; the names of `HEADLINE` to rows, an attack each."""
     fig = Figure(figsize=(5.6, 6.6), layout="constrained")
     plot = fig.add_subplot()
-    attacks = list(gains[0]["text"])
-    for k, (rows, (name, look)) in enumerate(zip(gains, HEADLINE.items(), strict=True)):
+    attacks = list(next(iter(gains.values()))["text"])
+    for k, (name, rows) in enumerate(gains.items()):
         for group, row in enumerate(rows.itertuples()):
-            _bar(plot, 1.4 * group + 0.29 * (k - 1.5), row, name if group == 0 else "", *look)
+            y = 1.4 * group + 0.29 * (k - 1.5)
+            _bar(plot, y, row, name if group == 0 else "", *HEADLINE[name])
     plot.set_yticks([1.4 * group for group in range(len(attacks))], attacks, fontsize=13.5)
     plot.tick_params(axis="y", length=0)
     plot.axvline(0, color=INK, linewidth=1)
@@ -456,12 +457,12 @@ def _bar(plot: Axes, y: float, row, name: str, colour: str, size: int, weight: s
     plot.annotate(name, (1, 0.5), (7, 0), number, fontsize=12, **beside)
 
 
-def headline_table(*gains: pd.DataFrame) -> Table:
+def headline_table(gains: Mapping[str, pd.DataFrame]) -> Table:
     """The numbers beneath `headline`."""
     rows = []
-    for cells in zip(*(of.itertuples() for of in gains), strict=True):
+    for cells in zip(*(of.itertuples() for of in gains.values()), strict=True):
         row = {"": cells[0].text}
-        for name, of in zip(HEADLINE, cells, strict=True):
+        for name, of in zip(gains, cells, strict=True):
             row[name] = with_interval(of.gain, of.low, of.high)
         rows.append(row | {"verdict, adaptive": verdict_words(cells[-1].answer)})
     return table(rows, "Gains in points, with 95 % intervals", folded=True)
