@@ -371,7 +371,8 @@ def test_front_page_and_readme_tell_of_swaps_that_keep_the_meaning(site):
     said = (
         f"For {at_risk['read']} right answers of the bare model there is a swap that both readers"
     )
-    assert f"{said} call the same, and only {lost['read']} of these answers flip" in text
+    flipped = f"Only {lost['read']} of these answers flip"
+    assert f"{said} call the same in meaning. {flipped}" in text
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"call {same} of {passed:,} the same" in readme
     assert f"{lost['read']} of the {at_risk['read']} right answers that have one turn" in readme
