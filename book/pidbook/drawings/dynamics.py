@@ -145,7 +145,7 @@ def error_and_control(
     plot = figure.add_axes((0, 0, 1, 1), xlim=wide, ylim=high, aspect="equal")
     plot.set_axis_off()
     plot.plot(*line, color=INK, linewidth=5, alpha=0.4)
-    whole = dict(arrowstyle="simple,head_width=1.1,head_length=0.7,tail_width=0.55", alpha=0.45)
+    whole = dict(arrowstyle="simple,head_width=1.1,head_length=0.7,tail_width=0.55", alpha=0.7)
     whole |= dict(color=LOSS, linewidth=0, mutation_scale=18, shrinkA=0, shrinkB=0)
     plot.annotate("", x + error, x, arrowprops=whole)
     part = dict(arrowstyle="-|>", linewidth=2.2, mutation_scale=16, shrinkA=0, shrinkB=4)

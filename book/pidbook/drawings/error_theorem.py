@@ -22,7 +22,7 @@ from pidbook.figures import (
     tidy,
 )
 
-THEORY = dict(color=OURS, linewidth=3.5, alpha=0.5, label="Theorem 1")
+THEORY = dict(color=OURS, linewidth=3.5, alpha=0.7, label="Theorem 1")
 DOTS = dict(color=OURS, marker="o", markersize=5, linestyle="", label="simulated")
 FREE = dict(color=INK, linewidth=1.2, linestyle="--")  # the network without control
 FAINT = dict(color=INK, linewidth=0.8, alpha=0.5)
@@ -151,7 +151,7 @@ def price_slider(
     fig.update_layout(yaxis_title=dict(font_size=17, standoff=12))
     fig.update_xaxes(range=(-0.4, last + 3.8), tickvals=list(range(0, last + 1, 2)))
     fig.update_yaxes(range=(-0.05, 1.14))
-    fig.data[0].update(line=dict(color=OURS, width=5), opacity=0.5)
+    fig.data[0].update(line=dict(color=OURS, width=5), opacity=THEORY["alpha"])
     fig.data[1].marker.update(color=OURS, symbol="circle")
     return tidy(fig)
 

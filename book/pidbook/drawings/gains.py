@@ -130,7 +130,7 @@ def removed(
         mean = average[price]
         plot.plot(weights, best, color=OURS, label="optimum")
         plot.plot(weights, mean, "--", color=MEAN, label="averaged law")
-        plot.fill_between(weights, mean, best, color=LOSS, alpha=0.18, linewidth=0)
+        plot.fill_between(weights, mean, best, color=LOSS, alpha=0.32, linewidth=0)
         plot.set(title=f"c = {price:g}", xlabel="weight q", xticks=(0, 0.5, 1))
     panels[0].set_ylim(reach((0, 1.09), *optimum.values(), *average.values()))
     panels[0].set_ylabel("share removed by layer 0")

@@ -53,7 +53,7 @@ def _paths(plot: Axes, paths: Paths, best: np.ndarray, ink: str, name: str = "_b
     layers = range(len(best))
     plot.plot(layers, best, color=INK, linewidth=5, alpha=0.4, label=name)
     words = {0: "no push", 1: "1 sweep"}
-    for (sweeps, path), shade in zip(paths.items(), np.linspace(0.4, 1, len(paths)), strict=True):
+    for (sweeps, path), shade in zip(paths.items(), np.linspace(0.65, 1, len(paths)), strict=True):
         label = words.get(sweeps, f"{sweeps} sweeps")
         plot.plot(layers, path, color=ink, alpha=shade, label=label)
     name_ends(plot)
