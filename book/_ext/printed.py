@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 from bs4 import BeautifulSoup
 
@@ -32,7 +33,11 @@ def entries(html: str) -> Iterator[dict[str, str]]:
 
 def one_digit(html: str) -> str:
     """Numbers with two digits after the point, rounded to one."""
-    return re.sub(r"\d+\.\d\d(?!\d)", lambda match: f"{float(match[0]):.1f}", html)
+
+    def rounded(match: re.Match) -> str:
+        return str(Decimal(match[0]).quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+    return re.sub(r"\d+\.\d\d(?!\d)", rounded, html)
 
 
 def by_training(tables: Tables) -> str:
