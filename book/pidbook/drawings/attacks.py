@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pidbook.drawings.states import SUBSCRIPTS
+from pidbook.drawings.states import state_name
 from pidbook.figures import (
     ATTACKER,
     INK,
@@ -219,7 +219,7 @@ def error_lengths_table(
     named = {f"{attack}, {words}": line for (attack, words), line in lines.items()}
     for name, line in (named | {"two clean words": two_words}).items():
         row = {"words": name}
-        rows.append(row | {f"x{SUBSCRIPTS[t]}": float(number) for t, number in enumerate(line)})
+        rows.append(row | {state_name(t): float(number) for t, number in enumerate(line)})
     title = "Length of the error, in lengths of the state"
     return table(rows, title, digits=2, folded=True)
 

@@ -30,9 +30,9 @@ DASHES = ("-", "--", "-.", ":")
 SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
-def _named(t: int) -> str:
-    """A state's name in a table."""
-    return f"x{SUBSCRIPTS[t]}"
+def state_name(t: int) -> str:
+    """A state's name in a table, such as x₀."""
+    return "x" + "".join(SUBSCRIPTS[int(digit)] for digit in str(t))
 
 
 def _states(plot: Axes, count: int) -> None:
@@ -111,7 +111,7 @@ def spectra_table(held: np.ndarray, ranks: Sequence[int], threshold: float) -> T
     rows = []
     for t, line in enumerate(held):
         shares = {f"first {k}": line[k - 1] for k in (1, 10, 50, 100, 200, 300)}
-        row = {"state": _named(t)} | shares
+        row = {"state": state_name(t)} | shares
         rows.append(row | {f"{100 * threshold:g} % at": int(ranks[t])})
     return table(
         rows, "Share of the squared length held, by directions kept", digits=2, folded=True
@@ -122,7 +122,7 @@ def shapes_table(shapes: Sequence[tuple[int, ...]], lengths: Sequence[float]) ->
     """Shape and mean length of the states of a batch, a state a row."""
     rows = []
     for t, (shape, length) in enumerate(zip(shapes, lengths, strict=True)):
-        row = {"state": _named(t), "rows, positions, width": str(shape)}
+        row = {"state": state_name(t), "rows, positions, width": str(shape)}
         rows.append(row | {"mean length": length})
     return table(rows, f"States of {shapes[0][0]} pairs", digits=1, folded=True)
 
@@ -174,7 +174,7 @@ def _by_state(numbers: Terms) -> list[dict]:
     for model, terms in numbers.items():
         for name, line in terms.items():
             row = {"model": model, "term": name}
-            rows.append(row | {_named(t): float(number) for t, number in enumerate(line)})
+            rows.append(row | {state_name(t): float(number) for t, number in enumerate(line)})
     return rows
 
 
@@ -200,7 +200,7 @@ def clean_lengths_table(
     """The same lengths, that outside a random subspace of D's size, and shares of squared length."""
     rows = []
     for t in range(len(states)):
-        row = {"state": _named(t), "outside P, %": states[t], "outside D, %": changes[t]}
+        row = {"state": state_name(t), "outside P, %": states[t], "outside D, %": changes[t]}
         row |= {"random, %": random[t], "push, %": push[t]}
         row |= {"bias P, %": states[t] ** 2 / 100, "bias D, %": changes[t] ** 2 / 100}
         rows.append(row)
@@ -235,6 +235,6 @@ def typing_error_table(lengths: Mapping[tuple[str, str], Mapping[str, np.ndarray
     for (tokens, name), of in lengths.items():
         for text, line in (of | {"ratio": of["broken"] / of["intact"]}).items():
             row = {"tokens": tokens, "outside": name, "text": text}
-            rows.append(row | {_named(t): float(number) for t, number in enumerate(line)})
+            rows.append(row | {state_name(t): float(number) for t, number in enumerate(line)})
     title = "Length outside, in % of the state's, without and with a typing error"
     return table(rows, title, digits=2, folded=True)
